@@ -75,10 +75,11 @@ Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning")).run()
 class Annotator:
     """One page and its websocket: a browser's state of the elements, without drawing them."""
 
-    def __init__(self, address: str, heading: str, button: str) -> None:
+    def __init__(self, address: str, page: str, heading: str, button: str) -> None:
         """`heading` is the pattern of the text that a click changes; `button` the pattern of the clicked
         element.
         """
+        self._page = page
         self._address, self._heading, self._button = address, re.compile(heading), re.compile(button)
         self._elements: dict[int, dict[str, Any]] = {}
         self._socket = socketio.AsyncClient()
@@ -89,7 +90,7 @@ class Annotator:
 
     async def begin(self, client: httpx.AsyncClient) -> None:
         """Load the page and open the websocket."""
-        page = (await client.get(self._address)).raise_for_status().text
+        page = (await client.get(self._address + self._page)).raise_for_status().text
         elements = re.search(r"parseElements\(String\.raw`(.*?)`\)", page, re.S)
         query = re.search(r"query: (\{.*?\}),\n", page)
         assert elements and query, page[:200]
@@ -174,9 +175,9 @@ class Annotator:
 
 @asynccontextmanager
 async def people(
-    address: str, n: int, heading: str, button: str, *, users: bool
+    address: str, page: str, n: int, heading: str, button: str, *, users: bool
 ) -> AsyncIterator[list[Annotator]]:
-    """Yield annotators that have their first card."""
+    """Yield annotators that have their first card; page: its path after the address."""
     annotators = []
     for number in range(n):
         async with httpx.AsyncClient(base_url=address, timeout=WAIT_S) as client:
@@ -184,7 +185,7 @@ async def people(
                 form = {"name": f"user{number}", "password": PASSWORD}
                 answer = await client.post("/sign-in", data=form, headers={"origin": address.rstrip("/")})
                 assert answer.status_code == 303, answer.text
-            annotator = Annotator(address, heading, button)
+            annotator = Annotator(address, page, heading, button)
             await annotator.begin(client)
             annotators.append(annotator)
     for annotator in annotators:
@@ -295,8 +296,8 @@ async def measured(
     label = rf"^({'|'.join(CLASSES)}) \("
     memory = []
     async with (
-        people(address, options.annotators, "which class has", label, users=True) as annotators,
-        people(bare, options.annotators, "^number", "^next$", users=False) as clickers,
+        people(address, "label", options.annotators, "which class has", label, users=True) as annotators,
+        people(bare, "", options.annotators, "^number", "^next$", users=False) as clickers,
     ):
         begun, cpu = time.perf_counter(), cpu_seconds(pid)
         for _ in range(options.turns):

@@ -22,6 +22,7 @@ from streamapp.web.clock import now_ms
 from streamapp.web.guard import LOOPBACK, Entry, Guard
 from streamapp.web.page_frame import Person
 from streamapp.web.pages.label_page import LabelPage
+from streamapp.web.pages.start_page import StartPage
 from streamapp.web.pages.sure_page import SurePage
 from streamapp.web.pages.surroundings import Surroundings
 from streamapp.web.pages.watch_pages import add_watch_pages
@@ -225,15 +226,18 @@ def _server(
         scope = request.scope
         return Person(scope["annotator"], scope["signed_in"], scope["role"])
 
+    def start(request: Request) -> None:
+        StartPage(around, watching, person(request))
+
     def label(request: Request) -> None:
         LabelPage(around, person(request))
 
     def sure(request: Request) -> None:
         SurePage(around, person(request))
 
-    ui.page("/", title="grove: label")(label)
+    ui.page("/", title="grove: start")(start)
     ui.page("/label", title="grove: label")(label)
-    ui.page("/sure", title="grove: sure ones")(sure)
+    ui.page("/sure", title="grove: confirm several")(sure)
     if watching is not None:
         add_watch_pages(watching, person)
     # Quasar's bar for requests under way is a progress bar without a name, which is an error for screen

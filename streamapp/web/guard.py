@@ -11,7 +11,7 @@ from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection, Request
-from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from streamapp.web.audit_log import AuditLog
@@ -24,6 +24,8 @@ from streamapp.web.users import OPERATOR, SESSION_MS, Role, Sessions, SignInLimi
 COOKIE: Final = "grove_session"
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 BODY_MAX: Final = 8192
+HEALTH: Final = "/healthz"
+"""Path that answers probes of containers, without a session: the process serves and its threads run."""
 ASSETS: Final = "/_nicegui"
 """Path below which scripts and styles of pages lie."""
 REQUESTS_PER_S, REQUESTS_BURST = 50.0, 1000  # per user; a page loads about 40 files
@@ -110,6 +112,8 @@ class Guard:
         refusal = self._foreign(Headers(scope=scope), scope)
         if refusal:
             return PlainTextResponse(refusal, 403)
+        if scope["path"] == HEALTH and scope["type"] == "http":
+            return JSONResponse({"status": "ok"})
         who = self._known(scope)
         address = scope["client"][0] if scope.get("client") else ""
         if not self._rate.admits(f"user {who.name}" if who else f"address {address}", now_ms()):

@@ -12,8 +12,9 @@ from nicegui import ui
 from streamapp.web.users import OPERATOR, Role
 
 PAGES: Final = (
-    ("/", "Label"),
-    ("/sure", "Sure ones"),
+    ("/", "Start"),
+    ("/label", "Label"),
+    ("/sure", "Confirm several"),
     ("/models", "Models"),
     ("/dead-letters", "Dead letters"),
     ("/partitions", "Partitions"),
@@ -42,6 +43,18 @@ body { background: #fff; color: #111; }
 .grove-nav a { color: #0b57d0; padding: .6rem 0; min-height: 44px; box-sizing: border-box; }
 .grove-nav a[aria-current=page] { color: #111; font-weight: bold; text-decoration: none; }
 .grove-nav .grove-who { margin-left: auto; }
+.grove-grid {
+  display: grid; gap: 1rem; width: 100%;
+  grid-template-columns: repeat(auto-fit, minmax(min(18rem, 100%), 1fr));
+}
+.grove-tile { border: 1px solid #767676; border-radius: 4px; padding: .75rem 1rem; }
+.grove-action {
+  display: inline-block; margin-top: .5rem; padding: .7rem 1.2rem; border-radius: 4px; text-decoration: none;
+}
+.grove-page a.grove-action { background: #0b57d0; color: #fff; }
+.grove-table th.grove-number, .grove-table td.grove-number {
+  text-align: right; font-variant-numeric: tabular-nums;
+}
 :focus-visible { outline: 3px solid #0b57d0 !important; outline-offset: 2px; }
 """
 

@@ -19,7 +19,7 @@ from typing import Final, TextIO
 
 from streamapp.errors import StreamappError
 
-VERSION: Final = 5
+VERSION: Final = 6
 CHECKPOINT_S: Final = 5.0
 LOG_PAGES: Final = 16_384
 """With more log pages (of 4 KiB) than this, all threads wait until the log is copied and starts again."""
@@ -51,6 +51,7 @@ CREATE TABLE request (
 CREATE INDEX by_utility ON request (ifnull(utility, -9e999) DESC, asked_ms, number);
 CREATE INDEX by_expiry ON request (partition, expires_ms);
 CREATE INDEX by_instance ON request (key, instance_id);
+CREATE INDEX request_by_model ON request (key, asked_ms, expires_ms);
 CREATE TABLE settled (
   key TEXT, instance_id TEXT, label_ms INTEGER NOT NULL, seen_ms INTEGER NOT NULL,
   PRIMARY KEY (key, instance_id)
@@ -84,6 +85,7 @@ CREATE TABLE answer (
 );
 CREATE INDEX answer_by_state ON answer (state, due_ms);
 CREATE INDEX answer_by_annotator ON answer (annotator, due_ms) WHERE state = 'waiting';
+CREATE INDEX answer_by_day ON answer (annotator, answered_ms);
 CREATE TABLE tally (name TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID;
 INSERT INTO tally VALUES
   ('request', 0), ('waiting', 0), ('sending', 0), ('doubt', 0), ('sent', 0), ('overtaken', 0);
@@ -113,7 +115,11 @@ ALTER TABLE session ADD COLUMN proof TEXT NOT NULL DEFAULT '';
 """
 """Upgrade from format 3. Controls are read again, for the classes they close, and people sign in again."""
 _FROM_4: Final = "ALTER TABLE request ADD COLUMN reason TEXT;"
-_UPGRADES: Final = {3: _FROM_3 + _FROM_4, 4: _FROM_4}
+_FROM_5: Final = (
+    "CREATE INDEX IF NOT EXISTS request_by_model ON request (key, asked_ms, expires_ms);"
+    "CREATE INDEX IF NOT EXISTS answer_by_day ON answer (annotator, answered_ms);"
+)
+_UPGRADES: Final = {3: _FROM_3 + _FROM_4 + _FROM_5, 4: _FROM_4 + _FROM_5, 5: _FROM_5}
 """Format of an older release → the statements that bring its file to the present format."""
 
 

@@ -164,6 +164,8 @@ def test_no_page_runs_or_draws_what_came_through_a_worker(place: Installation, t
                 dialogs.extend(look(page, address, sent))
 
             page.goto(address)
+            check(f"key {START}", PLAIN)
+            page.goto(f"{address}label")
             check(f"key {START}", f"number {START}", "The model says", f"high {START}")
             page.get_by_label("Another class").fill(HOSTILE)
             page.get_by_role("button", name="Answer with it").click()

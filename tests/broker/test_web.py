@@ -153,7 +153,7 @@ def test_a_request_is_answered_by_keyboard_alone(
         complaints: list[str] = []
         page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.goto(address)
+        page.goto(f"{address}label")
         expect(page.get_by_text("There is no request now")).to_be_visible()
         ask(kafka, names, "order <i>1</i>", "order 2")
         heading = page.get_by_role("heading", level=1)
@@ -197,7 +197,7 @@ def test_features_are_given_by_keyboard_alone_and_everything_is_audited(
         from playwright.sync_api import expect
 
         page = chromium.new_page(viewport=PHONE)
-        page.goto(address)
+        page.goto(f"{address}label")
         expect(page.get_by_role("heading", level=1)).to_have_text(
             f"{KEY.decode()}: which values has loan <1>?"
         )
@@ -248,7 +248,7 @@ def test_two_annotators_sign_in_and_have_a_card_each(
 
         for who, card in (("ann", "first"), ("bob", "second")):
             page = chromium.new_context().new_page()
-            page.goto(address)
+            page.goto(f"{address}label")
             sign_in(page, who, password)
             heading = page.get_by_role("heading", level=1)
             expect(heading).to_contain_text(f"which class has {card}?")
@@ -275,6 +275,6 @@ def test_a_megabyte_of_features_makes_a_card_of_some_of_them(
         from playwright.sync_api import expect
 
         page = chromium.new_page(viewport=PHONE)
-        page.goto(address)
+        page.goto(f"{address}label")
         expect(page.get_by_text("and 59,500 more features, which are not shown")).to_be_visible()
         expect(page.get_by_role("cell", name="feature 0 <b>", exact=True)).to_be_visible()

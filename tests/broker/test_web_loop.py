@@ -95,7 +95,7 @@ def test_people_teach_a_model_whatever_dies_meanwhile(broker: Broker, tmp_path: 
             ) as again:
                 assert again == address
                 for page in people:  # the process is another one; who was signed in still is
-                    page.goto(address)
+                    page.goto(f"{address}label")
                 answer(people[0])
                 people[0].reload()
                 for number in range(N - 1):

@@ -101,7 +101,8 @@ def browser() -> Iterator[Any]:
 
 
 def sign_in(page: Any, name: str, password: str) -> None:
-    """Fill the form that is shown, by keyboard."""
+    """Fill the form that is shown, by keyboard, and go on to the cards."""
     page.get_by_label("Name").fill(name)
     page.get_by_label("Password").fill(password)
     page.keyboard.press("Enter")
+    page.get_by_role("link", name="Label the next card").click()

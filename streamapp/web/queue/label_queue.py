@@ -12,7 +12,7 @@ them, it was sent. If several annotators have to agree (`Terms.agree`), their an
 answer is made of the votes (`agreement.py`).
 
 Each duty has a part: `topics` stores what was read, `leases` chooses cards, `actions` takes answers, and
-`outbox` has the answers that are sent.
+`outbox` has the answers that are sent. `overview` counts for the start page.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from streamapp.web.queue.annotator_actions import AnnotatorActions
 from streamapp.web.queue.cards import Card, Counts, Refused
 from streamapp.web.queue.leases import AHEAD, Leases
 from streamapp.web.queue.outbox import Outbox, Terms
+from streamapp.web.queue.overview import Overview
 from streamapp.web.queue.topic_state import TopicState
 from streamapp.web.store import Store
 
@@ -51,6 +52,7 @@ class LabelQueue:
         self.leases = Leases(store, terms)
         self.actions = AnnotatorActions(store, terms, self.leases)
         self.outbox = Outbox(store, terms)
+        self.overview = Overview(store)
         with store.transaction() as db:
             db.execute("UPDATE answer SET state = 'doubt' WHERE state = 'sending'")
             db.execute(

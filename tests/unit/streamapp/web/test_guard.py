@@ -298,9 +298,15 @@ def signed_in_as(users: Users, store: Store, role: Any, tmp_path: Path, *paths: 
 
 
 def test_annotators_see_their_pages_and_operators_all(store: Store, users: Users, tmp_path: Path) -> None:
-    paths = ("/", "/sure", "/_nicegui/x.js", "/models", "/dead-letters", "/anything")
-    assert signed_in_as(users, store, "annotator", tmp_path, *paths) == [200, 200, 200, 403, 403, 403]
-    assert signed_in_as(users, store, "operator", tmp_path, *paths) == [200] * 6
+    paths = ("/", "/label", "/sure", "/_nicegui/x.js", "/models", "/dead-letters", "/anything")
+    assert signed_in_as(users, store, "annotator", tmp_path, *paths) == [200] * 4 + [403] * 3
+    assert signed_in_as(users, store, "operator", tmp_path, *paths) == [200] * 7
+
+
+def test_a_probe_needs_no_session(store: Store, users: Users) -> None:
+    (answer, other) = asked(guarded(store, users), ("GET", "/healthz", {}), ("GET", "/healthz/x", {}))
+    assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+    assert other.headers["location"] == "/sign-in"
 
 
 def test_a_role_that_was_taken_ends_what_it_opened(store: Store, users: Users, tmp_path: Path) -> None:

@@ -195,8 +195,9 @@ def test_no_page_runs_or_draws_what_records_say(tmp_path: Path) -> None:
             found.extend(look(page, address, sent))
 
         start = START
+        open_("", f"key {start}")
         open_(
-            "",
+            "label",
             f"key {start}",
             f"feature {start}",
             f"value {start}",
@@ -207,7 +208,7 @@ def test_no_page_runs_or_draws_what_records_say(tmp_path: Path) -> None:
         page.get_by_role("button", name="Those ticked").click()
         expect(page.get_by_text("3 times")).to_be_visible()
         found += look(page, address, sent)
-        page.goto(address)
+        page.goto(f"{address}label")
         page.get_by_role("button", name="class").first.click()
         expect(page.get_by_text(f"wanted {start}").first).to_be_visible()
         page.get_by_label("chosen").first.click()
