@@ -252,6 +252,8 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         if consumer._closed or fetcher._closed:
             raise ConsumerStoppedError
         consumer._coordinator.check_errors()
+        if fetcher.error_future.done():
+            fetcher.error_future.result()  # raises the error that ended the fetches
         began = time.monotonic()
         deadline = began + timeout_s
         self._wanted, self._tables, self._pace_s = positions.keys(), changelogs, pace_s

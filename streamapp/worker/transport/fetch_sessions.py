@@ -11,6 +11,9 @@ broker reports an error of the session. It also ends when aiokafka does not take
 assignment, or if a partition was sought meanwhile. The broker would not repeat the high watermark, without
 which the end of the log is unknown. A broker without room for another session gets requests of all
 partitions.
+
+Requests to a broker may overlap: aiokafka overlooks the end of a request when it is woken at the same moment.
+Each of them has a session of its own.
 """
 
 from __future__ import annotations
@@ -110,15 +113,18 @@ class FetchSessions:
                     self._keep(node_id, session, rows, response)
                     return response
                 if response.error_code == SESSION_NOT_FOUND:
-                    del self._to_end[node_id]
+                    self._has_ended(node_id, session.number)
         return await self._begin(node_id, request, rows, **options)
 
     async def _begin(self, node_id: int, request: Any, rows: dict[Place, Row], **options: Any) -> Any:
         """Send a request that begins a session, in the place of any former one."""
+        overtaken = self._sessions.pop(node_id, None)  # of another request, which was sent meanwhile
+        if overtaken is not None:
+            self._to_end[node_id] = overtaken.number
         ended, assignment = self._to_end.get(node_id, NO_SESSION), self._assignment
         begin = SessionRequest(request, ended, INITIAL_EPOCH, request.topics, [])
         response = await self._send(node_id, begin, **options)
-        self._to_end.pop(node_id, None)
+        self._has_ended(node_id, ended)
         if response.API_VERSION < FIRST_VERSION:
             return response
         if response.error_code:
@@ -127,6 +133,11 @@ class FetchSessions:
             self._to_end[node_id] = response.session_id
             self._keep(node_id, Session(response.session_id, assignment), rows, response)
         return response
+
+    def _has_ended(self, node_id: int, number: int) -> None:
+        """Forget a session that was to be ended; another request may have named another one meanwhile."""
+        if self._to_end.get(node_id) == number:
+            del self._to_end[node_id]
 
     @property
     def _assignment(self) -> Any:
@@ -144,7 +155,7 @@ class FetchSessions:
         session.epoch = 1 if session.epoch == MOST_EPOCHS else session.epoch + 1
         session.rows = rows
         self._sessions[node_id] = session
-        self._to_end.pop(node_id, None)
+        self._has_ended(node_id, session.number)  # or it goes on: no request has to end it
 
 
 def _continued(request: Any, session: Session, rows: dict[Place, Row]) -> SessionRequest:

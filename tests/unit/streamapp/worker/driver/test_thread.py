@@ -9,7 +9,7 @@ import pytest
 from aiokafka import TopicPartition
 from aiokafka.consumer.fetcher import FetchError, FetchResult, PartitionRecords
 from aiokafka.consumer.subscription_state import SubscriptionState
-from aiokafka.errors import NoOffsetForPartitionError, OffsetOutOfRangeError
+from aiokafka.errors import KafkaError, NoOffsetForPartitionError, OffsetOutOfRangeError
 from aiokafka.record._crc32c import crc as calc_crc32c_py
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from faust.types import TP
@@ -29,6 +29,7 @@ class Fetcher:
         self._subscriptions.assign_from_subscribed({ASTRAY, BUSY})
         self._records: dict[TopicPartition, Any] = {}
         self._closed = False
+        self.error_future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._wait_consume_future: Any = object()
         self.woken = 0  # the fetcher's loop was, to plan anew
         for tp, at in ((ASTRAY, 3), (BUSY, 0)):
@@ -79,6 +80,19 @@ def test_a_position_that_was_sought_back_is_told_with_the_records_that_came_late
         assert fetched.columns[TP(*BUSY)].records.values == [b"v"]
         assert fetched.sought_back == [ASTRAY]
         assert fetched.unserved == {ASTRAY: "no leader is known"}
+
+    asyncio.run(story())
+
+
+def test_an_error_that_ended_the_fetches_ends_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """aiokafka logs it and fetches nothing from then on."""
+
+    async def story() -> None:
+        thread = consumer_thread(monkeypatch)
+        fetches = thread._ensure_consumer()._fetcher.error_future
+        fetches.set_exception(KafkaError("Unexpected error during data retrieval"))
+        with pytest.raises(KafkaError, match="Unexpected error during data retrieval"):
+            await thread._take({TP(*BUSY): 0}, 10.0)
 
     asyncio.run(story())
 

@@ -47,11 +47,14 @@ class Broker:
         self.named: list[int] = []  # the number of partitions in each request
         self.answered: list[int] = []
         self.numbers = 0
+        self.turns: Callable[[], int] = lambda: 0  # of the event loop, before and after a request is read
         self._struct = FetchRequest_v11 if version == 11 else FetchRequest_v4
 
     async def send(self, node_id: int, request: Any, **_options: Any) -> Any:
         if not isinstance(request, FetchRequest):
             return "metadata"
+        for _ in range(self.turns()):
+            await asyncio.sleep(0)
         built = request.build(self._struct)
         built.encode()  # as aiokafka sends it
         rows = {(topic, row[0]): row for topic, rows in built.topics for row in rows}
@@ -59,6 +62,8 @@ class Broker:
         if self._struct is FetchRequest_v4:
             return self._answer({place: self.ends[place] for place in rows}, 0, 0, 4)
         answer = self._in_session(built, {place: row[2] for place, row in rows.items()})
+        for _ in range(self.turns()):
+            await asyncio.sleep(0)
         self.after_answer()
         if self.failure is not None:
             failure, self.failure = self.failure, None
@@ -343,5 +348,41 @@ def test_whatever_happens_a_fetch_brings_what_a_whole_request_would(seed: int) -
                 assert client.positions().items() >= {
                     (place, end) for place, end in broker.ends.items() if place not in refused
                 }
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_requests_that_overlap_bring_what_whole_requests_would(seed: int) -> None:
+    """aiokafka sends a request before the last one is answered if it overlooked the end of an earlier one."""
+    randomness = random.Random(seed)
+
+    async def story() -> None:
+        broker = Broker(room=randomness.choice([1, 2, 100]))
+        client = Client(broker)
+        broker.turns = lambda: randomness.randrange(4)
+        for _ in range(60):
+            disturb(broker, client, randomness)
+            broker.failure = None
+            await asyncio.gather(*[client.fetch() for _ in range(randomness.randrange(1, 4))])
+            broker.after_answer = lambda: None
+        broker.refused.clear()
+        await client.fetch()
+        await client.fetch()
+        assert client.ends() == client.positions() == broker.ends
+
+    asyncio.run(story())
+
+
+def test_sessions_of_requests_that_overlap_are_ended() -> None:
+    async def story() -> None:
+        broker = Broker(room=100)
+        client = Client(broker)
+        broker.turns = lambda: 2
+        await client.fetch()
+        for _ in range(20):
+            await asyncio.gather(client.fetch(), client.fetch())
+        await client.fetch()
+        assert len(broker.sessions) <= 3
 
     asyncio.run(story())
