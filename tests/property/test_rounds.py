@@ -76,7 +76,10 @@ AVRO: Any = {
         },
     ],
 }
-REGISTERED = {3: RegisteredSchema(3, "AVRO", json.dumps(AVRO)), 4: RegisteredSchema(4, "AVRO", '"int"')}
+REGISTERED: Schemas = {
+    3: RegisteredSchema(3, "AVRO", json.dumps(AVRO)),
+    4: RegisteredSchema(4, "AVRO", '"int"'),
+}
 
 
 def in_avro(value: bytes, is_odd: bool) -> bytes:

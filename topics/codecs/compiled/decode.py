@@ -137,7 +137,7 @@ class InstanceDecoder(_Decoder[Instances]):
         return decoded
 
     def join(self, runs: Sequence[RawRecords], limits: Limits) -> tuple[JoinedRuns, list[int]] | None:
-        """Return plain JSON of one shape as columns over several runs, and the indices of these runs."""
+        """Return plain JSON of one shape, or Avro of one schema, over several runs; see `join_runs`."""
         return join_runs(runs, limits, self._shapes, self._key_texts)
 
     def _by_codec(self, form: Form, batch: Batch, limits: Limits) -> Instances:
