@@ -18,8 +18,13 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "")
     >>> table(["a"], [["<b>"]]).partition("<tbody>")[2]
     '<tr><td>&lt;b&gt;</td></tr></tbody></table>'
     """
+    return _table_of_cells(head, [[html.escape(text) for text in row] for row in rows], caption)
+
+
+def _table_of_cells(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:
+    """Return a table as HTML; its cells are HTML, its head and caption are texts."""
     top = "".join(f'<th scope="col">{html.escape(text)}</th>' for text in head)
-    body = "".join(f"<tr>{''.join(f'<td>{html.escape(text)}</td>' for text in row)}</tr>" for row in rows)
+    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
     caption_tag = f"<caption>{html.escape(caption)}</caption>" if caption else ""
     return (
         f'<table class="grove-table">{caption_tag}<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>'
@@ -31,8 +36,35 @@ def features_table(card: Card, units: Mapping[str, str]) -> str:
     rows = []
     for name, cell in card.features.items():
         unit = f" {units[name]}" if name in units and cell is not None else ""
-        rows.append((name, shown(cell) + unit, _where(card, name)))
-    return table(("Feature", "Value", "Where it lies"), rows, _of_what(card))
+        texts = (html.escape(name), html.escape(shown(cell) + unit))
+        rows.append((*texts, f"{_picture(card, name)} {html.escape(_where(card, name))}".strip()))
+    return _table_of_cells(("Feature", "Value", "Among the values seen"), rows, _of_what(card))
+
+
+def _picture(card: Card, name: str) -> str:
+    """Return a picture of a value's place among those seen; "": the value has none."""
+    cell, range_ = card.features[name], (card.seen or card.ranges).get(name)
+    if not isinstance(cell, float) or range_ is None or range_.n < 2 or range_.low == range_.high:
+        return ""
+    return place_picture(cell, range_)
+
+
+def place_picture(value: float, range_: Range) -> str:
+    """Return a line from the lowest to the highest value seen with a mark at a value, as SVG.
+
+    >>> 'cx="50.0"' in place_picture(5.0, Range(0.0, 10.0, 20))
+    True
+    """
+    # Halves, because the difference of the largest numbers is not finite.
+    share = (value / 2 - range_.low / 2) / (range_.high / 2 - range_.low / 2)
+    at = 6 + 88 * min(max(share, 0.0), 1.0)
+    return (
+        '<svg aria-hidden="true" viewBox="0 0 100 16" width="100" height="16">'
+        '<line x1="6" y1="8" x2="94" y2="8" stroke="#767676" stroke-width="2"/>'
+        '<line x1="6" y1="4" x2="6" y2="12" stroke="#767676" stroke-width="2"/>'
+        '<line x1="94" y1="4" x2="94" y2="12" stroke="#767676" stroke-width="2"/>'
+        f'<circle cx="{at:.1f}" cy="8" r="5" fill="#0b57d0"/></svg>'
+    )
 
 
 def _where(card: Card, name: str) -> str:
@@ -67,13 +99,13 @@ def place_in(cell: Cell, range_: Range | None, declared: Attribute | None = None
     """Return where a number lies in the range of some records; "": there is no range or no number.
 
     >>> place_in(7.5, Range(0.0, 10.0, 20))
-    '75 % of the way from 0 to 10 (20 requests)'
+    'between 0 and 10 (20 requests)'
     >>> place_in(10.0, Range(0.0, 10.0, 2000), of=SEEN)
-    'the highest of 2,000 records, from 0'
+    'the highest of 2,000 records; the lowest is 0'
     >>> place_in(7.5, Range(7.5, 7.5, 2))
-    'as in all 2 requests'
+    'the same in all 2 requests'
     >>> place_in(7.5, Range(7.5, 7.5, 1), Attribute("k", "x", "numeric", low=0.0, high=5.0))
-    'outside of 0 to 5, which the schema says'
+    'outside of 0 to 5, the range of the schema'
     """
     if not isinstance(cell, float):
         return ""
@@ -85,13 +117,12 @@ def place_in(cell: Cell, range_: Range | None, declared: Attribute | None = None
         return ""
     low, high, n = range_.low, range_.high, f"{range_.n:,} {of}"
     if low == high == cell:
-        return f"as in all {n}"
+        return f"the same in all {n}"
     if cell >= high:
-        return f"the highest of {n}, from {low:.4g}"
+        return f"the highest of {n}; the lowest is {low:.4g}"
     if cell <= low:
-        return f"the lowest of {n}, up to {high:.4g}"
-    share = (cell / 2 - low / 2) / (high / 2 - low / 2)  # of the largest numbers, too
-    return f"{share:.0%} of the way from {low:.4g} to {high:.4g} ({n})".replace("%", " %")
+        return f"the lowest of {n}; the highest is {high:.4g}"
+    return f"between {low:.4g} and {high:.4g} ({n})"
 
 
 def span(ms: int) -> str:

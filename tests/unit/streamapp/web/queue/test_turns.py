@@ -176,12 +176,13 @@ def test_a_card_says_of_what_its_ranges_are(queue: LabelQueue) -> None:
     assert talks is not None
     assert talks.seen == seen
     table = features_table(talks, {})
-    assert "from -1.5 to 1e+300 (12,345 records)" in table
+    assert "between -1.5 and 1e+300 (12,345 records)" in table
+    assert '<circle cx="6.0"' in table, "the value is near the lowest one"
     assert "<caption>Ranges are from the records that the model had answered before its request.<" in table
     assert silent is not None
     assert silent.seen == {}
     table = features_table(silent, {})
-    assert "as in all 2 requests" in table
+    assert "the same in all 2 requests" in table
     assert "<caption>Ranges are from the requests of this model up to now, not from all" in table
 
 
