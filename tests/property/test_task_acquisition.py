@@ -33,6 +33,7 @@ def with_episodes(partition: Partition) -> dict[str, Any]:
 
 @settings(max_examples=examples(12))
 @given(seed=st.integers(0, 10**6), kind=KINDS, room=ROOMS, every=st.sampled_from([1, 2, 7, 50]))
+@example(seed=1974, kind="random", room=3, every=7)  # another acquirer answers open episodes
 def test_cutting_the_records_into_other_runs_changes_nothing(
     seed: int, kind: str, room: int, every: int
 ) -> None:

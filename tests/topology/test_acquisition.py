@@ -448,3 +448,21 @@ def test_the_weight_is_the_inverse_of_the_probability_of_then() -> None:
     words = np.array([1, np.array([0.25]).view("int64")[0]], dtype="int64")
     assert buys.weight(words) == 4.0
     assert Path(explore=0.5).weight(words) == 4.0
+
+
+@pytest.mark.parametrize("former", ["random", "path"])
+@pytest.mark.parametrize("others", [["path"], ["random"], ["none", "path"], ["none"]])
+def test_an_open_episode_goes_on_with_another_acquirer(former: str, others: list[str]) -> None:
+    """The words of an episode are those of one acquirer: another one cannot read them."""
+    here = partition(acquire={"name": former, "timeout_ms": 1000})
+    here.instances({"id": "a", "features": {"y": 3.0}}, at=5)
+    assert here.task.open_episodes == 1
+    for name in others:
+        acquire = name if name == "none" else {"name": name, "timeout_ms": 1000}
+        here.control("configure", spec={"acquire": acquire}, at=6)
+    here.feed(value({"id": "a", "features": {"x": 9.0}}, at=7))
+    here.instances({"id": "late", "features": {"x": 1.0, "y": 2.0, "c": "red"}}, at=2000)
+    assert here.predictions[-2]["id"] == "a" and here.predictions[-1]["id"] == "late"
+    assert not here.dead_letters
+    here.labels({"id": "a", "label": "high"}, at=2001)
+    assert not here.dead_letters

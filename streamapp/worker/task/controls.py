@@ -19,6 +19,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+import numpy as np
+
 from core.errors import GroveError
 from core.model.model import Model
 from core.schema.schema import Schema
@@ -38,7 +40,7 @@ from streamapp.worker.task.models.schemas.control_schema import control_schema
 from streamapp.worker.task.partition_state import PartitionState
 from streamapp.worker.task.pending.event_time import RunTime
 from streamapp.worker.task.task_config import TaskConfig
-from topics.columns.records import Control, Controls, LifeEvent, RawRecords
+from topics.columns.records import Control, Controls, Ints64, LifeEvent, RawRecords
 from topics.errors import Reason
 
 MEMBERS: Final[dict[str, tuple[str, ...]]] = {
@@ -149,12 +151,30 @@ class ControlsRun:
             spec = self._changed(control, self.state.awaited[control.key])
             self.state.awaited.put(control.key, spec)
         else:
-            spec = self._changed(control, self.store.cache.plan(slot).spec)
+            former = self.store.cache.plan(slot).spec
+            spec = self._changed(control, former)
             if challenge_of(self.state, slot) is not None:
                 check_features(spec)
             self.store.configure(slot, spec)
+            if spec.acquire.name != former.acquire.name:
+                self._begin_episodes(control.key, slot, spec)
             self._say("configured", control, slot)
         return f"configured: {spec.to_json()}"
+
+    def _begin_episodes(self, key: str, slot: int, spec: Spec) -> None:
+        """Give the open episodes of a model words of its new acquirer, which cannot read the former ones."""
+        acquirer, is_frozen = spec.acquirer, bool(self.store.traits.frozen[slot])
+        width = int(self.store.traits.width[slot])
+        for episode in self.state.episodes.of_model(key):
+            words: Ints64 = np.zeros(0, dtype=np.int64)
+            if acquirer is not None:
+                episode = episode.widened(width)
+                self.store.cache.use(np.array([slot]))
+                model = self.store.cache.model(slot)
+                if acquirer.writes and not is_frozen:
+                    self.state.will_change(np.array([slot]))
+                words = acquirer.open(model, episode.x, episode.unknown, episode.serial, is_frozen)
+            self.state.episodes.put(episode._replace(words=words))
 
     def _freeze(self, control: Control) -> str:
         frozen = control.body.get("frozen", True)

@@ -111,10 +111,14 @@ class Episodes:
                 self._open[name] = episode._replace(opened=clock, deadline=deadline)
                 self._deadlines = None
 
+    def of_model(self, key: str) -> list[Episode]:
+        """Return the open episodes of a model, oldest first."""
+        return [episode for name, episode in self._open.items() if name[0] == key]
+
     def forget_model(self, key: str) -> None:
         """Drop the episodes of a model that was reset or deleted: they cannot be answered."""
-        for name in [name for name in self._open if name[0] == key]:
-            self.remove(name)
+        for episode in self.of_model(key):
+            self.remove(episode.name)
             self.dropped += 1
 
     def checkpoint(self) -> None:
