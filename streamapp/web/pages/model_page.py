@@ -202,7 +202,7 @@ class ModelPage:
         state += f"{number(model.records)} records, {number(model.labels)} labels, "
         state += f"accuracy {accuracy_in_words(model)}, {number(model.splits)} splits, "
         state += f"{number(model.drifts)} drifts, partition {model.partition}; "
-        self._state.set_text(f"{state}newest record {moment(model.last_ms)} UTC")
+        self._state.set_text(f"{state}newest evaluation or event {moment(model.last_ms)} UTC")
         if seen == self._seen:
             return
         self._seen = seen

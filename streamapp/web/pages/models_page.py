@@ -20,7 +20,7 @@ ORDERS: Final = {
     "accuracy": "accuracy, lowest first",
     "drifts": "drifts, most first",
     "splits": "splits, most first",
-    "last_ms": "newest record first",
+    "last_ms": "newest evaluation or event first",
 }
 DESCENDING: Final = frozenset(("records", "labels", "drifts", "splits", "last_ms"))
 COLUMNS: Final = {
@@ -31,7 +31,7 @@ COLUMNS: Final = {
     "accuracy": "Accuracy (95 % interval)",
     "splits": "Splits",
     "drifts": "Drifts",
-    "last": "Newest record (UTC)",
+    "last": "Newest evaluation or event (UTC)",
     "state": "",
 }
 

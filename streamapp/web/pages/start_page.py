@@ -132,7 +132,7 @@ class StartPage:
     def _draw_lag(self, reply: Found) -> None:
         self._behind = sum(row.get("behind", 0) for row in reply.answer["rows"])
         self._has_workers = bool(reply.answer["members"])
-        workers = f"{len(reply.answer['members']):,} workers" if self._has_workers else "no worker runs"
+        workers = _n(len(reply.answer["members"]), "worker") if self._has_workers else "no worker runs"
         ui.label(f"{number(self._behind)} records wait for the workers; {workers}.")
 
     def _draw_letters(self, reply: Found) -> None:
@@ -251,7 +251,14 @@ def models_table(rows: Sequence[ModelRow], curves: dict[str, list[float]], now: 
         )
         for row in rows
     ]
-    head = ("Model", "Accuracy (95 % interval)", "Its course", "Labels", "Drift alarms", "Newest record")
+    head = (
+        "Model",
+        "Accuracy (95 % interval)",
+        "Its course",
+        "Labels",
+        "Drift alarms",
+        "Newest evaluation or event",
+    )
     return _table(head, cells, numeric=(3, 4))
 
 
