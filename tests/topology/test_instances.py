@@ -387,7 +387,8 @@ def test_features_that_come_before_the_first_split_are_taken_in(learner: str) ->
 
 def test_records_that_cannot_make_their_model_leave_it_to_the_next_record() -> None:
     """As in runs of one record each, also when another key takes the last place meanwhile."""
-    empty, wide = {"features": {}}, {"features": [1.0, 2.0, 3.0]}
+    empty: dict[str, Any] = {"features": {}}
+    wide = {"features": [1.0, 2.0, 3.0]}
     records = [
         instance(empty, key="a"),
         instance(wide, key="b"),
