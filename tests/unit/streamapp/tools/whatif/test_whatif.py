@@ -33,7 +33,7 @@ def test_the_same_spec_gives_the_same_answers_whatever_is_in_the_log(kind: str) 
     given = {"learner": QUICK} | SPECS[kind]
     archive = Archive(config(given, models_max_classes=6, pending_ttl_ms=TTL))
     draw = random.Random(7)
-    for record in story(7, 240):
+    for record in story(7, 600):
         if b"configure" not in (record.value or b""):
             archive.feed(record)
         if draw.random() < 0.1:
