@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import io
 import json
@@ -11,9 +12,10 @@ import weakref
 import zlib
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import fastavro
+import numpy as np
 import orjson
 import pytest
 from hypothesis import given, settings
@@ -140,6 +142,24 @@ class Rounds:
         return orjson.dumps(document)[: -1 if rng.random() < self._oddness / 20 else None]
 
 
+class Offers:
+    """Keeps what a pipeline offers to its sender, by topic and partition."""
+
+    def __init__(self) -> None:
+        self.records: dict[tuple[str, int], list[tuple[bytes | None, bytes | None]]] = {}
+
+    def gathering(self) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
+    def hand_over(self) -> None:
+        """Nothing waits."""
+
+    def offer_run(self, topic: str, partition: Any, values: Any, keys: Any, *_: Any) -> None:
+        partitions = np.broadcast_to(partition, len(values)).tolist()
+        for number, key, value in zip(partitions, keys, values, strict=True):
+            self.records.setdefault((topic, number), []).append((key, value))
+
+
 class Both:
     """A worker that processes rounds as groups, and one that processes run after run."""
 
@@ -153,6 +173,7 @@ class Both:
             [pipeline.new_task(number) for number in range(partitions)] for pipeline in self.pipelines
         ]
         self.stopped: set[int] = set()
+        self._results: list[tuple[Results, Results]] = []
 
     def drop(self, partition: int) -> weakref.ref[ModelTable]:
         """Close a partition's task and forget it; return a weak reference to its models."""
@@ -164,6 +185,20 @@ class Both:
     def counters(self, partition: int) -> Mapping[str, int]:
         """Return the counters of a partition's task."""
         return self._tasks[0][partition].counters
+
+    def send(self, most: int) -> None:
+        """Send the results, some of several rounds at once as after a commit, and compare what is offered.
+
+        `most`: results in a group.
+        """
+        one, other = Offers(), Offers()
+        ours, theirs = self.pipelines
+        ours.sender, theirs.sender = cast("Any", one), cast("Any", other)
+        for at in range(0, len(self._results), most):
+            ours.send([results for results, _ in self._results[at : at + most]])
+        for _, results in self._results:
+            theirs.send([results])
+        assert one.records == other.records
 
     async def process(self, some: list[Run]) -> None:
         """Process runs both ways, and compare all that comes of it."""
@@ -182,6 +217,7 @@ class Both:
                 continue
             assert isinstance(ours, Results) and isinstance(theirs, Results)
             assert_same(ours, theirs)
+            self._results.append((ours, theirs))
             assert (one.digest(), one.counters) == (other.digest(), other.counters)
 
 
@@ -288,6 +324,22 @@ def test_in_one_go_as_one_by_one(seed: int) -> None:
             fail_to_grow(rng.choice([0.1, 0.5]), patch)
         for _ in range(5):
             asyncio.run(both.process(rounds.round()))
+    both.send(rng.randint(1, 20))
+
+
+@pytest.mark.parametrize("most", [1, 5, 11, 60])
+def test_outputs_of_several_rounds_that_were_held_are_sent_in_the_order_of_their_partition(most: int) -> None:
+    """A commit holds them; a partition may be in one of the rounds and alone before or after it."""
+    rng = random.Random(most)
+    both, rounds = Both(4, LIMITS), Rounds(rng, 4, 0.0)
+    for _ in range(12):
+        asyncio.run(both.process(rounds.round()))
+    for _ in range(8):
+        runs = rounds.round()
+        alone = rng.randrange(4)
+        asyncio.run(both.process([run for run in runs if run.raw.partition != alone]))
+        asyncio.run(both.process([runs[alone]]))
+    both.send(most)
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from streamapp.worker.outputs.outgoing import OutputRecords
 from streamapp.worker.outputs.record_sizes import OutputLimits
 from streamapp.worker.outputs.schema_registration import SchemaIds
 from streamapp.worker.processing.model_loading import reload
-from streamapp.worker.processing.results import Results, ResultsTogether, whole_rounds
+from streamapp.worker.processing.results import Results, ResultsTogether, with_whole_rounds
 from streamapp.worker.processing.run_groups import is_large
 from streamapp.worker.task.effects.effects import Effects, Notice
 from streamapp.worker.task.error_isolation import process_isolated
@@ -286,29 +286,35 @@ class Pipeline:
 
         Outputs have the order and the partition of their inputs.
         """
-        rounds, runs = whole_rounds(group)
+        in_order = with_whole_rounds(group)
         with self.sender.gathering():
-            for together in rounds:
-                self._offer(together.outputs.records, together.outputs.partitions)
-            for results in runs:
+            for results in in_order:
+                if isinstance(results, ResultsTogether):
+                    self._offer(results.outputs.records, results.outputs.partitions)
+                    continue
                 for outputs in results.records:
                     self._offer(outputs, results.run.raw.partition)
         self.sender.hand_over()
-        for together in rounds:
-            newest = together.answers.spans.table[TIMESTAMP, together.answers.ends[1:] - 1].tolist()
+        for results in in_order:
             try:
-                self._metrics.sent_answers(together.answered, together.labelled, newest)
-            except Exception:
-                logger.exception("%d runs were not counted", len(together))  # as below
-        for results in runs:
-            try:
-                self._metrics.sent(results.run.raw, results.effects)
-                for notice in results.effects.notices:
-                    _log(results.run, notice)
+                self._count(results)
             except Exception:
                 # The outputs are sent: to repeat or to drop the run would lose more than its counts.
+                if isinstance(results, ResultsTogether):
+                    logger.exception("%d runs were not counted", len(results))
+                    continue
                 raw = results.run.raw
                 logger.exception("topic=%s partition=%d: a run was not counted", raw.topic, raw.partition)
+
+    def _count(self, results: Results | ResultsTogether) -> None:
+        """Count and log what runs have led to."""
+        if isinstance(results, ResultsTogether):
+            newest = results.answers.spans.table[TIMESTAMP, results.answers.ends[1:] - 1].tolist()
+            self._metrics.sent_answers(results.answered, results.labelled, newest)
+            return
+        self._metrics.sent(results.run.raw, results.effects)
+        for notice in results.effects.notices:
+            _log(results.run, notice)
 
     def _offer(self, outputs: OutputRecords, partition: int | Ints64) -> None:
         columns = outputs.values, outputs.keys, outputs.timestamps, outputs.headers

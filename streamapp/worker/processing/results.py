@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -92,14 +93,14 @@ class PartOfResults(Results):
         return self.input_bytes + self.together.outputs.size(self.at)
 
 
-def whole_rounds(group: Sequence[Results]) -> tuple[list[ResultsTogether], list[Results]]:
-    """Return the rounds of which all runs are in a group, and the results of the other runs."""
-    parts: dict[ResultsTogether, int] = {}
+def with_whole_rounds(group: Sequence[Results]) -> list[Results | ResultsTogether]:
+    """Return the results of a group in order; a round of which all runs are in the group stands once.
+
+    It stands at its first run. Before and after it there may be runs of the same partitions, of other rounds.
+    """
+    parts = Counter(results.together for results in group if isinstance(results, PartOfResults))
+    in_order: dict[Results | ResultsTogether, None] = {}
     for results in group:
-        if isinstance(results, PartOfResults):
-            parts[results.together] = parts.get(results.together, 0) + 1
-    whole = {together for together, n in parts.items() if n == len(together)}
-    others = [
-        results for results in group if not (isinstance(results, PartOfResults) and results.together in whole)
-    ]
-    return [together for together in parts if together in whole], others
+        is_whole = isinstance(results, PartOfResults) and parts[results.together] == len(results.together)
+        in_order[results.together if is_whole else results] = None
+    return list(in_order)
