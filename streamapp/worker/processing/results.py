@@ -101,6 +101,8 @@ def with_whole_rounds(group: Sequence[Results]) -> list[Results | ResultsTogethe
     parts = Counter(results.together for results in group if isinstance(results, PartOfResults))
     in_order: dict[Results | ResultsTogether, None] = {}
     for results in group:
-        is_whole = isinstance(results, PartOfResults) and parts[results.together] == len(results.together)
-        in_order[results.together if is_whole else results] = None
+        if isinstance(results, PartOfResults) and parts[results.together] == len(results.together):
+            in_order[results.together] = None
+        else:
+            in_order[results] = None
     return list(in_order)
