@@ -350,7 +350,11 @@ def test_an_episode_of_another_acquirer_is_answered_with_what_is_known() -> None
     here.instances({"id": "a", "features": {"dose": 2}})
     here.control("configure", spec={"acquire": "utility"})
     send_values(here, {"id": "a", "features": {"age": 80, "smoker": "yes"}})
-    assert here.predictions[-1]["acquired"] == {"features": ["age", "smoker"], "cost": 6.5, "stop": "finish"}
+    assert here.predictions[-1]["acquired"] == {
+        "features": ["age", "smoker"],
+        "cost": 6.5,
+        "stop": "exhausted",
+    }
     here.labels({"id": "a", "label": "ill"})
     assert here.counts["labels.learned"] == 1
 
