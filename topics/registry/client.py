@@ -29,6 +29,7 @@ from topics.registry.registered_schema import (
     SchemaId,
 )
 from topics.registry.registry_access import URL, RegistryAccess
+from topics.tokens.oidc import innermost
 
 if TYPE_CHECKING:
     from requests import PreparedRequest, Response, Session
@@ -186,7 +187,7 @@ class Registry:
         except TokenError as error:
             raise RegistryError(str(error)) from None
         except (RequestException, HTTPError, OSError) as error:
-            message = f"{URL}={url} does not answer ({_innermost(error)})"
+            message = f"{URL}={url} does not answer ({innermost(error)})"
             raise RegistryError(message) from None  # the request in the chain holds the secret
 
     def _answer(self, url: str, path: str, response: Response) -> Mapping[str, Any]:
@@ -265,16 +266,3 @@ def _object(body: bytes) -> Mapping[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return answer if isinstance(answer, dict) else None
-
-
-def _innermost(error: BaseException) -> str:
-    """Return the innermost cause of an error in a few words; the outer errors repeat the address."""
-    cause = error
-    while True:
-        inner = getattr(cause, "reason", None) or next(
-            (part for part in cause.args if isinstance(part, BaseException)), None
-        )
-        if not isinstance(inner, BaseException):
-            break
-        cause = inner
-    return str(cause).rpartition("object at ")[2].partition(": ")[2] or str(cause) or type(cause).__name__
