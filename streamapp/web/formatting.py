@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
+
+TEXT_MAX: Final = 40
+"""Characters of a name in a table or drawing, at most."""
 
 
 def share(value: object) -> str:
@@ -112,3 +115,12 @@ def gap_in_words(detail: dict[str, Any]) -> str:
     gap, bound, labels = (detail.get(name) for name in ("gap", "bound", "labels"))
     why = {"tie": "a tie", "only": "the only test"}.get(str(detail.get("reason")), "the gap")
     return f"{why}: gap {number(gap)}, bound {number(bound)}, after {number(labels)} labels"
+
+
+def cut(text: str, most: int = TEXT_MAX) -> str:
+    """Return a text, shortened to at most `most` characters.
+
+    >>> cut("abcdef", 4)
+    'abc…'
+    """
+    return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from streamapp.web.formatting import event_in_words, gap_in_words, moment, number, share
+from streamapp.web.formatting import cut, event_in_words, gap_in_words, moment, number, share
 
 # The colours of Okabe and Ito, which are distinct with any kind of colour vision.
 COLOURS: Final = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#B8A800", "#000000")
 _TOOLTIP: Final = {"renderMode": "richText", "confine": True}
 _GRID: Final = {"left": 48, "right": 24, "top": 56, "bottom": 40}
-TEXT_MAX: Final = 40
-"""Characters of a name in a drawing."""
-
 CLASSES_DRAWN: Final = len(COLOURS) - 1
 OTHERS: Final = "all others"
 MORE: Final = 500
@@ -394,15 +391,6 @@ def matched(nodes: Sequence[Point], splits: Mapping[int, Point]) -> dict[int, Po
             continue
         split_of[node["node"]] = split
     return split_of
-
-
-def cut(text: str, most: int = TEXT_MAX) -> str:
-    """Return a text, shortened to at most `most` characters.
-
-    >>> cut("abcdef", 4)
-    'abc…'
-    """
-    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _rounded(value: float | None) -> float | None:

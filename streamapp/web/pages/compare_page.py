@@ -6,9 +6,9 @@ from typing import Any
 
 from nicegui import run, ui
 
-from streamapp.web.formatting import number, share
+from streamapp.web.formatting import cut, number, share
 from streamapp.web.page_frame import Person
-from streamapp.web.pages.charts import cut, learning_curve
+from streamapp.web.pages.charts import learning_curve
 from streamapp.web.watch.inspector import Found
 from streamapp.web.watch.watching import Looking, Watching, heading, model_link, table, watch_frame
 

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from nicegui import run, ui
 
-from streamapp.web.formatting import number, share
+from streamapp.web.formatting import cut, number, share
 from streamapp.web.page_frame import Person
-from streamapp.web.pages.charts import cut, learning_curve
+from streamapp.web.pages.charts import learning_curve
 from streamapp.web.pages.experiment_results import (
     ExperimentResult,
     PrequentialResult,

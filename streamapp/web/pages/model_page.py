@@ -9,6 +9,7 @@ from nicegui import run, ui
 from streamapp.web.clock import now_ms
 from streamapp.web.formatting import (
     challenge_in_words,
+    cut,
     event_in_words,
     moment,
     number,
@@ -19,7 +20,6 @@ from streamapp.web.pages.charts import (
     budget_chart,
     class_history,
     class_shares,
-    cut,
     drift_timeline,
     forecast_chart,
     learning_curve,

@@ -6,9 +6,8 @@ from typing import Any, Final
 
 from nicegui import ui
 
-from streamapp.web.formatting import moment, number
+from streamapp.web.formatting import cut, moment, number
 from streamapp.web.page_frame import Person
-from streamapp.web.pages.charts import cut
 from streamapp.web.watch.inspector import Found
 from streamapp.web.watch.watching import Looking, Watching, heading, table, watch_frame
 

@@ -10,9 +10,8 @@ from urllib.parse import quote
 from nicegui import run, ui
 
 from streamapp.web.clock import now_ms
-from streamapp.web.formatting import moment, number
+from streamapp.web.formatting import cut, moment, number
 from streamapp.web.page_frame import Person, frame
-from streamapp.web.pages.charts import cut
 from streamapp.web.pages.sparkline import sparkline
 from streamapp.web.pages.surroundings import Surroundings
 from streamapp.web.queue.overview import Day, OpenRequests
