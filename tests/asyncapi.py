@@ -44,6 +44,7 @@ TYPES: dict[str, dict[str, Any]] = {
     "bool": {"type": "boolean"},
     "float": NUMBER,
     "int | None": {"type": ["integer", "null"]},
+    "float | None": NUMBER,
     "str | None": {"type": ["string", "null"]},
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import orjson
@@ -15,20 +16,10 @@ BATCH: Final = 500
 DETAIL_MAX: Final = 4096  # characters
 
 
-def note(
-    db: sqlite3.Connection,
-    user: str,
-    action: str,
-    now: int,
-    *,
-    key: str | None = None,
-    instance_id: str | None = None,
-    request_id: str | None = None,
-    detail: str | None = None,
-) -> None:
-    """Note an action within the transaction that carries it out; now: ms since the epoch."""
-    cut = None if detail is None else detail[:DETAIL_MAX]
-    entry = AuditEntry("", user, action, now, key, instance_id, request_id, cut)
+def note(db: sqlite3.Connection, entry: AuditEntry) -> None:
+    """Note an action within the transaction that carries it out; the entry gets its id when it is sent."""
+    if entry.detail is not None:
+        entry = replace(entry, detail=entry.detail[:DETAIL_MAX])
     db.execute("INSERT INTO audit (entry) VALUES (?)", (orjson.dumps(entry).decode(),))
 
 
@@ -43,7 +34,7 @@ class AuditLog:
     def note(self, user: str, action: str, now: int, detail: str | None = None) -> None:
         """Note an action that changes nothing in the store."""
         with self._store.transaction() as db:
-            note(db, user, action, now, detail=detail)
+            note(db, AuditEntry("", user, action, now, detail=detail))
 
     def waiting(self) -> list[tuple[int, AuditEntry]]:
         """Return the oldest entries that are not sent yet, with their numbers."""

@@ -19,7 +19,7 @@ from typing import Final, TextIO
 
 from streamapp.errors import StreamappError
 
-VERSION: Final = 6
+VERSION: Final = 7
 CHECKPOINT_S: Final = 5.0
 LOG_PAGES: Final = 16_384
 """With more log pages (of 4 KiB) than this, all threads wait until the log is copied and starts again."""
@@ -100,6 +100,7 @@ CREATE TRIGGER answer_changed AFTER UPDATE OF state ON answer BEGIN
   UPDATE tally SET n = n + 1 WHERE name = new.state; END;
 CREATE TRIGGER answer_went AFTER DELETE ON answer BEGIN
   UPDATE tally SET n = n - 1 WHERE name = old.state; END;
+CREATE TABLE crowd (key TEXT PRIMARY KEY, state TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE audit (number INTEGER PRIMARY KEY AUTOINCREMENT, entry TEXT NOT NULL);
 CREATE TABLE session (
   digest BLOB PRIMARY KEY, annotator TEXT NOT NULL, until_ms INTEGER NOT NULL, proof TEXT NOT NULL
@@ -119,7 +120,13 @@ _FROM_5: Final = (
     "CREATE INDEX IF NOT EXISTS request_by_model ON request (key, asked_ms, expires_ms);"
     "CREATE INDEX IF NOT EXISTS answer_by_day ON answer (annotator, answered_ms);"
 )
-_UPGRADES: Final = {3: _FROM_3 + _FROM_4 + _FROM_5, 4: _FROM_4 + _FROM_5, 5: _FROM_5}
+_FROM_6: Final = "CREATE TABLE crowd (key TEXT PRIMARY KEY, state TEXT NOT NULL) WITHOUT ROWID;"
+_UPGRADES: Final = {
+    3: _FROM_3 + _FROM_4 + _FROM_5 + _FROM_6,
+    4: _FROM_4 + _FROM_5 + _FROM_6,
+    5: _FROM_5 + _FROM_6,
+    6: _FROM_6,
+}
 """Format of an older release → the statements that bring its file to the present format."""
 
 

@@ -422,6 +422,12 @@ class AuditEntry:
     instance_id: str | None = None
     request_id: str | None = None
     detail: str | None = None  # the class, the features, the name of another user
+    label: str | None = None  # the class of an answer or an outcome; None: declined, or an older entry
+    seconds: float | None = None  # from the time at which the card was shown to the answer
+    gold: str | None = None  # the settled class, if the card was a gold question
+    votes: dict[str, str | None] | None = None  # of an outcome: annotator → class; None: not known
+    prior: dict[str, float] | None = None  # of an outcome: the model's class shares in the request
+    weight: float | None = None  # of an outcome: weight of the label that is sent
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -183,9 +183,11 @@ class LabelPage:
         if card is None or card.wanted:
             return
         message = f"{card.instance_id}: {'not known' if label is None else label}"
+        shown_ms = self._shown_ms
 
         def act() -> None:
-            self._actions.answer(self._person.annotator, card.number, label, now_ms(), new_class=new_class)
+            times = {"now": now_ms(), "shown_ms": shown_ms}
+            self._actions.answer(self._person.annotator, card.number, label, **times, new_class=new_class)
 
         await self._do(act, message, ends_card=not new_class)
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from streamapp.web import audit_log
+from topics.columns.records import AuditEntry
 
 USER: Final = "agreement"
 
@@ -71,8 +73,9 @@ def decide(db: sqlite3.Connection, now: int, agree: int, text_max: int, *, weigh
             ),
         )
         detail = f"{'declined' if label is None else label} with weight {weight:.3g} ({shown_votes})"
-        about = {"key": key, "instance_id": instance_id, "request_id": request_id}
-        audit_log.note(db, USER, "outcome", now, **about, detail=detail)
+        entry = AuditEntry("", USER, "outcome", now, key, instance_id, request_id, detail, label)
+        by_annotator = {annotator: vote for annotator, vote, _ in votes}
+        audit_log.note(db, replace(entry, votes=by_annotator, weight=weight))
 
 
 def _together(names: Sequence[str], text_max: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import orjson
@@ -16,6 +17,7 @@ from streamapp.web.queue.closed_classes import refusal
 from streamapp.web.queue.leases import Leases
 from streamapp.web.queue.outbox import Terms
 from streamapp.web.store import Store
+from topics.columns.records import AuditEntry
 
 
 class _Asked(NamedTuple):
@@ -38,9 +40,18 @@ class AnnotatorActions:
         self._store, self._terms, self._leases = store, terms, leases
 
     def answer(
-        self, annotator: str, number: int, label: str | None, now: int, *, new_class: bool = False
+        self,
+        annotator: str,
+        number: int,
+        label: str | None,
+        now: int,
+        *,
+        new_class: bool = False,
+        shown_ms: int | None = None,
     ) -> None:
         """Take an answer, None for declined; it is sent when its undo window is over.
+
+        `shown_ms`: the time at which the annotator saw the card, if it is known.
 
         Refused if the request no longer exists, is answered, leased to another annotator or expired, or if
         the class is unknown (and `new_class` is not set).
@@ -52,7 +63,8 @@ class AnnotatorActions:
                 raise Refused(message)
             if label is not None:
                 self._check_class(db, asked.key, label, new_class=new_class)
-            self._take_label(db, asked, annotator, label, now)
+            seconds = None if shown_ms is None else max(0, now - shown_ms) / 1000
+            self._take_label(db, asked, annotator, label, now, seconds)
 
     def give(self, annotator: str, number: int, answer: Given, now: int) -> None:
         """Take the values of requested features; they are sent when their undo window is over.
@@ -134,7 +146,13 @@ class AnnotatorActions:
         return max(0, max(answer or 0, vote or 0) - now)
 
     def _take_label(
-        self, db: sqlite3.Connection, asked: _Asked, annotator: str, label: str | None, now: int
+        self,
+        db: sqlite3.Connection,
+        asked: _Asked,
+        annotator: str,
+        label: str | None,
+        now: int,
+        seconds: float | None = None,
     ) -> None:
         if asked.needed == 1:
             self._insert(db, asked, annotator, now, label, None)
@@ -144,7 +162,9 @@ class AnnotatorActions:
                 "INSERT INTO vote VALUES (?, ?, ?, ?, ?)", (asked.number, annotator, label, now, due_ms)
             )
             db.execute("DELETE FROM lease WHERE request = ?", (asked.number,))
-        self._note(db, annotator, "decline" if label is None else "label", now, asked.number, label)
+        action = "decline" if label is None else "label"
+        entry = AuditEntry("", annotator, action, now, asked.key, asked.instance_id, asked.request_id)
+        audit_log.note(db, replace(entry, detail=label, label=label, seconds=seconds))
 
     def _asked(self, db: sqlite3.Connection, annotator: str, number: int, now: int) -> _Asked:
         """Return the request that the annotator may answer; Refused."""
@@ -204,8 +224,7 @@ class AnnotatorActions:
         key, instance_id, request_id = db.execute(
             "SELECT key, instance_id, request_id FROM request WHERE number = ?", (number,)
         ).fetchone()
-        about = {"key": key, "instance_id": instance_id, "request_id": request_id}
-        audit_log.note(db, user, action, now, **about, detail=detail)
+        audit_log.note(db, AuditEntry("", user, action, now, key, instance_id, request_id, detail))
 
     def _check_class(self, db: sqlite3.Connection, key: str, label: str, *, new_class: bool) -> None:
         if not is_name(label, self._terms.text_max):

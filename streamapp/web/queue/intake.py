@@ -283,6 +283,7 @@ def forget(db: sqlite3.Connection) -> None:
         "declared",
         "attribute",
         "range",
+        "crowd",
     ):
         db.execute(f"DELETE FROM {table}")  # noqa: S608 - names of ours
     db.execute("DELETE FROM origin")

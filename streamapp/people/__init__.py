@@ -1,0 +1,1 @@
+"""People: answers, agreement and quality of annotators, from the topic of audit entries alone."""
