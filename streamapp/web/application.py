@@ -17,6 +17,7 @@ from nicegui import app as nicegui_app
 from nicegui import ui
 
 from streamapp.errors import UsageError
+from streamapp.web.annotation_terms import Terms
 from streamapp.web.audit_log import AuditLog
 from streamapp.web.clock import now_ms
 from streamapp.web.guard import LOOPBACK, Entry, Guard
@@ -30,7 +31,6 @@ from streamapp.web.proxy import Proxy
 from streamapp.web.queue.answer_writer import Writer
 from streamapp.web.queue.cards import Counts
 from streamapp.web.queue.label_queue import LabelQueue
-from streamapp.web.queue.outbox import Terms
 from streamapp.web.queue.request_reader import Reader
 from streamapp.web.store import Store
 from streamapp.web.users import Sessions, Users

@@ -28,7 +28,7 @@ from confluent_kafka.admin import (
 )
 
 from streamapp.settings.rights import QUESTIONS, RIGHTS, Right
-from streamapp.web.queue.outbox import Terms
+from streamapp.web.annotation_terms import Terms
 from streamapp.web.watch.inspector import InspectionError, Inspector
 from tests.broker.fork_server import ForkedProcess
 from tests.broker.secured import PASSWORD, SecuredBroker, secured_broker

@@ -18,7 +18,7 @@ import orjson
 import pytest
 
 from streamapp.settings.rights import RIGHTS
-from streamapp.web.queue.outbox import Terms
+from streamapp.web.annotation_terms import Terms
 from tests.broker.issuer import COMPANY, PAST, seconds_to_end
 from tests.broker.secured import properties_of
 from tests.broker.test_rights import SPEC, Case, Clerk, denied, tool_labels

@@ -12,11 +12,11 @@ import numpy as np
 import orjson
 import pytest
 
+from streamapp.web.annotation_terms import Terms
 from streamapp.web.audit_log import AuditLog
 from streamapp.web.queue.answer_writer import Writer
 from streamapp.web.queue.cards import Card
 from streamapp.web.queue.label_queue import LabelQueue
-from streamapp.web.queue.outbox import Terms
 from streamapp.web.queue.request_reader import Reader
 from streamapp.web.store import Store
 from streamapp.web.users import add_user

@@ -12,10 +12,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from streamapp.web.annotation_terms import Terms
 from streamapp.web.queue.agreement import outcome
 from streamapp.web.queue.cards import Given, Label, Outgoing, Refused, Request, Values
 from streamapp.web.queue.label_queue import LabelQueue
-from streamapp.web.queue.outbox import Terms
 from streamapp.web.store import Store
 from tests.tiers import examples
 

@@ -1,12 +1,15 @@
 """`grove web`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from streamapp.cli.options import SettingsOptions
 from streamapp.errors import UsageError
+
+if TYPE_CHECKING:
+    from streamapp.web.annotation_terms import Overlap
 
 
 def web(
@@ -97,6 +100,34 @@ def web(
             "--weighted/--majority", help="With --agree: the label's weight is the share of votes for it."
         ),
     ] = False,
+    overlap: Annotated[
+        float,
+        typer.Option(
+            "--overlap",
+            help="Share of the label requests that several annotators answer, to measure their agreement.",
+            min=0,
+            max=1,
+            metavar="SHARE",
+        ),
+    ] = 0,
+    overlap_answers: Annotated[
+        int | None,
+        typer.Option(
+            "--overlap-answers",
+            help="With --overlap: annotators who answer such a request; default: 2.",
+            min=2,
+            max=99,
+        ),
+    ] = None,
+    overlap_seconds: Annotated[
+        float | None,
+        typer.Option(
+            "--overlap-seconds",
+            help="With --overlap: time from the first answer until the label goes out without the others; "
+            "default: an hour.",
+            min=0,
+        ),
+    ] = None,
     sure: Annotated[
         float,
         typer.Option(
@@ -131,6 +162,7 @@ def web(
       grove web --users users.txt --add-user ann
       grove web --host 0.0.0.0 --users users.txt --certificate cert.pem --private-key key.pem
       grove web --agree 3 --weighted
+      grove web --overlap 0.1
       grove web --model shop-17
       grove web --host 0.0.0.0 --proxy-header X-Forwarded-User --trusted-proxy 10.0.0.2 --operator ann
     """
@@ -146,9 +178,9 @@ def web(
         return
     from streamapp.settings import to_environment
     from streamapp.settings.clients import output_reader
+    from streamapp.web.annotation_terms import Terms
     from streamapp.web.application import WebPlan, run_web
     from streamapp.web.proxy import Proxy
-    from streamapp.web.queue.outbox import Terms
 
     settings, kafka, names = options.connection()
     terms = Terms(
@@ -160,6 +192,7 @@ def web(
         weighted=weighted,
         sure_utility=sure,
         models=tuple(models or ()),
+        overlap=_overlap(overlap, overlap_answers, overlap_seconds, agree),
     )
     proxy = None
     if proxy_header is not None:
@@ -198,6 +231,25 @@ def _add(users: Path | None, name: str, role: str) -> None:
     password = typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
     add_user(users, name, password, OPERATOR if role == OPERATOR else ANNOTATOR)
     typer.echo(f"{name} may sign in as {role}")
+
+
+def _overlap(share: float, answers: int | None, seconds: float | None, agree: int) -> "Overlap":
+    """Return the overlap; UsageError for options that contradict each other."""
+    from streamapp.web.annotation_terms import Overlap
+
+    if share == 0 and (answers, seconds) != (None, None):
+        name = "--overlap-seconds" if answers is None else "--overlap-answers"
+        message = f"{name} needs --overlap SHARE above 0, the share of the requests that several answer"
+        raise UsageError(message)
+    if share and agree > 1:
+        message = (
+            f"--overlap {share:g} must not be given with --agree {agree}: with --agree several annotators "
+            "answer every request already; leave one of them out"
+        )
+        raise UsageError(message)
+    return Overlap(
+        share, 2 if answers is None else answers, 3_600_000 if seconds is None else round(seconds * 1000)
+    )
 
 
 def _units(path: Path | None) -> dict[str, str]:

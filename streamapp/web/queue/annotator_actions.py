@@ -10,12 +10,12 @@ from typing import NamedTuple
 import orjson
 
 from streamapp.web import audit_log
+from streamapp.web.annotation_terms import Terms
 from streamapp.web.queue import intake
 from streamapp.web.queue.answer_checks import check_given, is_name
 from streamapp.web.queue.cards import Card, Given, Refused
 from streamapp.web.queue.closed_classes import refusal
 from streamapp.web.queue.leases import Leases
-from streamapp.web.queue.outbox import Terms
 from streamapp.web.store import Store
 from topics.columns.records import AuditEntry
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from typing import Final
 
-from streamapp.web.queue.outbox import Terms
+from streamapp.web.annotation_terms import Terms
 
 NEVER: Final = -1
 KEEP_MS: Final = 14 * 24 * 3600 * 1000
@@ -13,13 +13,17 @@ KEEP_MS: Final = 14 * 24 * 3600 * 1000
 
 
 def tidy(db: sqlite3.Connection, terms: Terms, now: int) -> None:
-    """Delete what has expired, the requests above the limit, and entries that are too old to matter."""
+    """Delete what has expired, the requests above the limit, and entries that are too old to matter.
+
+    An expired request of the overlap with an answer stays: `agreement.decide` sends its label.
+    """
     unanswered = "number NOT IN (SELECT request FROM answer WHERE request IS NOT NULL)"
+    unvoted = "number NOT IN (SELECT request FROM vote)" if terms.overlap.share else "TRUE"
     for partition, event_ms in db.execute("SELECT partition, event_ms FROM clock").fetchall():
         db.execute(
             "DELETE FROM request WHERE partition = ? AND expires_ms BETWEEN 0 AND ? "  # noqa: S608
-            f"AND {unanswered}",
-            (partition, event_time(terms, event_ms, now) - 1),
+            f"AND {unanswered} AND {unvoted}",
+            (partition, terms.event_time(event_ms, now) - 1),
         )
     (count,) = db.execute("SELECT n FROM tally WHERE name = 'request'").fetchone()
     if count > terms.open_max:
@@ -40,18 +44,9 @@ def tidy(db: sqlite3.Connection, terms: Terms, now: int) -> None:
     db.execute("DELETE FROM lease WHERE until_ms <= ?", (now,))
 
 
-def event_time(terms: Terms, event_ms: int, now: int) -> int:
-    """Return the event time of a partition, as far as this process can infer it.
-
-    The event time of a stream of the present follows the clock even if no request comes. A stream of the
-    past stops with its requests.
-    """
-    return max(event_ms, now) if now - event_ms <= terms.jump_ms else event_ms
-
-
 def has_expired(db: sqlite3.Connection, terms: Terms, partition: int, expires_ms: int, now: int) -> bool:
     """Return whether an answer would come too late to be learned."""
     if expires_ms == NEVER:
         return False
     (event_ms,) = db.execute("SELECT event_ms FROM clock WHERE partition = ?", (partition,)).fetchone()
-    return event_time(terms, event_ms, now) > expires_ms
+    return terms.event_time(event_ms, now) > expires_ms

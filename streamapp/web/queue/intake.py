@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Final
 
@@ -116,8 +116,8 @@ def _close(db: sqlite3.Connection, request: int, column: str, theirs: str | None
     db.execute("DELETE FROM request WHERE number = ?", (request,))
 
 
-def open_requests(db: sqlite3.Connection, requests: Sequence[Request], needed: int) -> None:
-    """Open the requests that have no answer; needed: how many annotators have to answer."""
+def open_requests(db: sqlite3.Connection, requests: Sequence[Request], needed: Callable[[str], int]) -> None:
+    """Open the requests that have no answer; needed: request id → how many annotators have to answer."""
     for request in requests:
         db.execute(
             "INSERT INTO clock VALUES (?, ?) ON CONFLICT DO UPDATE "
@@ -125,7 +125,7 @@ def open_requests(db: sqlite3.Connection, requests: Sequence[Request], needed: i
             (request.partition, request.asked_ms),
         )
         if not _is_answered(db, request):
-            _open(db, request, needed)
+            _open(db, request, 1 if request.wanted else needed(request.request_id))
 
 
 def _is_answered(db: sqlite3.Connection, request: Request) -> bool:
@@ -156,7 +156,7 @@ def _open(db: sqlite3.Connection, request: Request, needed: int) -> None:
         _OPEN,
         (
             *(request.kind, request.key, request.subject, request.instance_id),
-            1 if request.wanted else needed,
+            needed,
             *(request.request_id, request.partition, request.asked_ms, request.expires_ms),
             None if math.isnan(request.utility) else request.utility,
             *(request.prediction, request.strategy),

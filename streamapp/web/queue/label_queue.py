@@ -8,8 +8,8 @@ broker has it, or another sender's on the topic. For each request at most one an
       └───── undo ───────┘                          process died ──▶ doubt ──▶ sent, or sending again
 
 After a restart, an answer in doubt waits until all earlier answers on the topic are read; if it is among
-them, it was sent. If several annotators have to agree (`Terms.agree`), their answers are votes, and the
-answer is made of the votes (`agreement.py`).
+them, it was sent. If several annotators answer (`Terms.agree`, `Terms.overlap`), their answers are votes,
+and the answer is made of the votes (`agreement.py`).
 
 Each duty has a part: `topics` stores what was read, `leases` chooses cards, `actions` takes answers, and
 `outbox` has the answers that are sent. `overview` counts for the start page.
@@ -20,10 +20,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from streamapp.web.annotation_terms import Terms
 from streamapp.web.queue.annotator_actions import AnnotatorActions
 from streamapp.web.queue.cards import Card, Counts, Refused
 from streamapp.web.queue.leases import AHEAD, Leases
-from streamapp.web.queue.outbox import Outbox, Terms
+from streamapp.web.queue.outbox import Outbox
 from streamapp.web.queue.overview import Overview
 from streamapp.web.queue.topic_state import TopicState
 from streamapp.web.store import Store
@@ -55,8 +56,12 @@ class LabelQueue:
         self.overview = Overview(store)
         with store.transaction() as db:
             db.execute("UPDATE answer SET state = 'doubt' WHERE state = 'sending'")
-            db.execute(
-                "UPDATE request SET needed = ? WHERE kind = 'label' AND needed <> ?", (terms.agree,) * 2
+            rows = db.execute(
+                "SELECT number, request_id, needed FROM request WHERE kind = 'label'"
+            ).fetchall()
+            db.executemany(
+                "UPDATE request SET needed = ? WHERE number = ?",
+                [(terms.needed(id_), number) for number, id_, n in rows if n != terms.needed(id_)],
             )
 
     def act(self, annotator: str, action: Callable[[], Card | None], now: int) -> Turn:

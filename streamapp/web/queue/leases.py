@@ -9,9 +9,9 @@ from typing import Final
 
 import orjson
 
+from streamapp.web.annotation_terms import Terms
 from streamapp.web.queue import expiry, intake
 from streamapp.web.queue.cards import Card
-from streamapp.web.queue.outbox import Terms
 from streamapp.web.store import Store
 
 LOOKED_AT: Final = 2000  # requests that are searched for those with the same prediction

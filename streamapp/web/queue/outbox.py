@@ -4,33 +4,17 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import orjson
 
+from streamapp.web.annotation_terms import Terms
 from streamapp.web.queue import agreement, intake
 from streamapp.web.queue.cards import Outgoing
 from streamapp.web.queue.intake import EARLIER_MS
 from streamapp.web.store import Store
 
 OUTGOING_MAX: Final = 500
-ANSWERED_LIMIT: Final = 1024  # bytes of a class name, the default of text.max.bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """Durations in ms, the limit of kept requests, and the number of annotators that have to agree."""
-
-    lease_ms: int = 300_000
-    undo_ms: int = 5_000
-    jump_ms: int = 24 * 3600 * 1000  # a stream whose event time lags the clock by more is of the past
-    open_max: int = 200_000
-    text_max: int = ANSWERED_LIMIT
-    agree: int = 1
-    weighted: bool = False  # a label's weight is the share of the votes for it
-    sure_utility: float = 0.1  # the model is sure if the utility is at most this
-    models: tuple[str, ...] = ()  # keys of the models that have cards; (): all models
 
 
 class Outbox:
@@ -42,7 +26,7 @@ class Outbox:
     def due(self, now: int) -> list[Outgoing]:
         """Return answers whose undo window is over, and mark them as being sent."""
         with self._store.transaction() as db:
-            agreement.decide(db, now, self._terms.agree, self._terms.text_max, weighted=self._terms.weighted)
+            agreement.decide(db, self._terms, now)
             rows = db.execute(
                 "SELECT number, partition, key, instance_id, label, annotator, max(answered_ms, asked_ms), "
                 "weight, given FROM answer WHERE state = 'waiting' AND due_ms <= ? "

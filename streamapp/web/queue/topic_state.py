@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from streamapp.web.annotation_terms import Terms
 from streamapp.web.queue import expiry, intake
 from streamapp.web.queue.cards import Attribute, Label, Request, Values
 from streamapp.web.queue.closed_classes import ClassControl
-from streamapp.web.queue.outbox import Terms
 from streamapp.web.store import Store
 
 
@@ -56,7 +56,7 @@ class TopicState:
         with self._store.transaction(durable=False) as db:  # not durable: the topics have the records
             intake.take_labels(db, labels, now)
             intake.take_values(db, values, now)
-            intake.open_requests(db, requests, self._terms.agree)
+            intake.open_requests(db, requests, self._terms.needed)
             intake.widen_ranges(db, requests)
             names = {(label.key, label.label) for label in labels if label.label is not None}
             intake.take_answered(db, requests)

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from streamapp.web.annotation_terms import Terms
 from streamapp.web.application import WebPlan, _server
 from streamapp.web.audit_log import AuditLog
 from streamapp.web.clock import now_ms
@@ -24,7 +25,6 @@ from streamapp.web.guard import Entry
 from streamapp.web.pages.surroundings import Surroundings
 from streamapp.web.queue.cards import Attribute, Cell, Range, Request
 from streamapp.web.queue.label_queue import LabelQueue
-from streamapp.web.queue.outbox import Terms
 from streamapp.web.store import Store
 from streamapp.web.users import Sessions, Users, add_user
 from topics.definitions import TopicNames

@@ -18,6 +18,7 @@ from urllib.parse import quote
 import orjson
 import pytest
 
+from streamapp.web.annotation_terms import Terms
 from streamapp.web.application import WebPlan, _server
 from streamapp.web.audit_log import AuditLog
 from streamapp.web.clock import now_ms
@@ -25,7 +26,6 @@ from streamapp.web.guard import Entry
 from streamapp.web.pages.surroundings import Surroundings
 from streamapp.web.queue.cards import Attribute, Range, Request
 from streamapp.web.queue.label_queue import LabelQueue
-from streamapp.web.queue.outbox import Terms
 from streamapp.web.store import Store
 from streamapp.web.users import Sessions
 from streamapp.web.watch.inspector import Inspector

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from streamapp.web.annotation_terms import Terms
 from streamapp.web.clock import now_ms
 from streamapp.web.queue.cards import Request
 from streamapp.web.queue.label_queue import LabelQueue
-from streamapp.web.queue.outbox import Terms
 from streamapp.web.queue.overview import Day, OpenRequests
 from streamapp.web.store import Store
 from streamapp.web.watch.watched import Watched

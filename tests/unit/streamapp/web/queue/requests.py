@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from streamapp.web.annotation_terms import Terms
 from streamapp.web.queue.cards import Request
 from streamapp.web.queue.label_queue import LabelQueue
-from streamapp.web.queue.outbox import Terms
 
 NOW = 1_000_000
 TERMS = Terms(lease_ms=300, undo_ms=100, open_max=3, jump_ms=10_000)

@@ -1,0 +1,55 @@
+"""Annotation terms: how long things last in the label queue, and how many annotators answer a request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Final
+
+ANSWERED_LIMIT: Final = 1024  # bytes of a class name, the default of text.max.bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """The share of label requests that several annotators answer, independently of each other.
+
+    A request belongs to the share by a hash of its id. So the choice is the same after a restart or with a
+    lost store, and a larger share contains a smaller one.
+    """
+
+    share: float = 0.0
+    answers: int = 2
+    wait_ms: int = 3_600_000  # from the first answer until the label goes out without the others
+
+    def covers(self, request_id: str) -> bool:
+        """Return whether a request belongs to the share."""
+        digest = blake2b(request_id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        return int.from_bytes(digest) < self.share * 2**64
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Durations in ms, the limit of kept requests, and the number of annotators that have to agree."""
+
+    lease_ms: int = 300_000
+    undo_ms: int = 5_000
+    jump_ms: int = 24 * 3600 * 1000  # a stream whose event time lags the clock by more is of the past
+    open_max: int = 200_000
+    text_max: int = ANSWERED_LIMIT
+    agree: int = 1
+    weighted: bool = False  # a label's weight is the share of the votes for it
+    sure_utility: float = 0.1  # the model is sure if the utility is at most this
+    models: tuple[str, ...] = ()  # keys of the models that have cards; (): all models
+    overlap: Overlap = field(default_factory=Overlap)
+
+    def needed(self, request_id: str) -> int:
+        """Return how many annotators have to answer a request for a label."""
+        return self.overlap.answers if self.overlap.covers(request_id) else self.agree
+
+    def event_time(self, event_ms: int, now: int) -> int:
+        """Return the event time of a partition, as far as this process can infer it.
+
+        event_ms: time of the newest request. The event time of a stream of the present follows the clock
+        even if no request comes. A stream of the past stops with its requests.
+        """
+        return max(event_ms, now) if now - event_ms <= self.jump_ms else event_ms
