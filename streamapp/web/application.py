@@ -21,6 +21,7 @@ from streamapp.web.annotation_terms import Terms
 from streamapp.web.audit_log import AuditLog
 from streamapp.web.clock import now_ms
 from streamapp.web.guard import LOOPBACK, Entry, Guard
+from streamapp.web.layout.theme import serve_assets
 from streamapp.web.page_frame import Person
 from streamapp.web.pages.label_page import LabelPage
 from streamapp.web.pages.start_page import StartPage
@@ -235,6 +236,7 @@ def _server(
     def sure(request: Request) -> None:
         SurePage(around, person(request))
 
+    serve_assets()
     ui.page("/", title="grove: start")(start)
     ui.page("/label", title="grove: label")(label)
     ui.page("/sure", title="grove: confirm several")(sure)
@@ -243,7 +245,7 @@ def _server(
     # Quasar's bar for requests under way is a progress bar without a name, which is an error for screen
     # readers.
     nicegui_app.config.quasar_config["loadingBar"]["skipHijack"] = True
-    ui.run_with(app, title="grove", language="en-US", tailwind=False, show_welcome_message=False)
+    ui.run_with(app, title="grove", language="en-US", dark=None, tailwind=False, show_welcome_message=False)
     config = uvicorn.Config(
         Guard(app, entry),
         host=plan.host,

@@ -16,7 +16,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from streamapp.web.audit_log import AuditLog
 from streamapp.web.clock import now_ms
-from streamapp.web.page_frame import OF_ANNOTATORS
+from streamapp.web.layout.navigation import may_see
+from streamapp.web.layout.style_sheet import ASSETS, STYLE_SHEET
 from streamapp.web.proxy import Proxy
 from streamapp.web.rate_limit import RateLimit
 from streamapp.web.users import OPERATOR, SESSION_MS, Role, Sessions, SignInLimit, Users
@@ -26,8 +27,8 @@ LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 BODY_MAX: Final = 8192
 HEALTH: Final = "/healthz"
 """Path that answers probes of containers, without a session: the process serves and its threads run."""
-ASSETS: Final = "/_nicegui"
-"""Path below which scripts and styles of pages lie."""
+PARTS: Final = ("/_nicegui", ASSETS)
+"""Paths below which scripts and styles of pages lie."""
 REQUESTS_PER_S, REQUESTS_BURST = 50.0, 1000  # per user; a page loads about 40 files
 MESSAGES_PER_S, MESSAGES_BURST = 50.0, 500  # per websocket: each message is a key, a click, or a heartbeat
 # NiceGUI writes its script and styles into the page, and Vue compiles templates in the browser.
@@ -43,10 +44,9 @@ HEADERS: Final = {
     "referrer-policy": "same-origin",  # with "no-referrer", forms would have the origin "null"
 }
 _PAGE: Final = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>grove: sign in</title>
-<meta name="viewport" content="width=device-width, initial-scale=1"><style>
-body {{ font: 1.1rem sans-serif; max-width: 22rem; margin: 3rem auto; padding: 0 1rem; }}
-input, button {{ font: inherit; width: 100%; padding: .6rem; margin: .3rem 0 1rem; box-sizing: border-box; }}
-</style></head><body><main><h1>Sign in</h1><p role="alert">{said}</p><form method="post" action="/sign-in">
+<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="stylesheet" href="{style}">
+</head><body class="grove-sign-in"><main class="grove-tile"><h1>Sign in</h1><p role="alert">{said}</p>
+<form method="post" action="/sign-in">
 <label>Name <input name="name" autocomplete="username" required autofocus maxlength="100"></label>
 <label>Password <input name="password" type="password" autocomplete="current-password" required></label>
 <button>Sign in</button></form></main></body></html>"""
@@ -121,14 +121,16 @@ class Guard:
         path = scope["path"]
         if self._entry.users is not None and path == "/sign-in" and scope["type"] == "http":
             return await self._sign_in(self._entry.users, Request(scope, receive))
+        if who is None and _is_public(scope):
+            return None
         if who is None:
             if self._entry.proxy is not None:
                 return PlainTextResponse("the proxy has not sent the name of the user", 403)
             return RedirectResponse("/sign-in", 303)
         if path == "/sign-out" and scope.get("method") == "POST" and self._entry.users is not None:
             return await self._sign_out(who)
-        for_all = path in (*OF_ANNOTATORS, "/favicon.ico") or path.startswith(ASSETS)
-        if who.role != OPERATOR and not for_all:
+        for_all = path == "/favicon.ico" or path.startswith(PARTS)
+        if not (for_all or may_see(who.role, path)):
             return PlainTextResponse("this page is for operators", 403)
         scope["annotator"], scope["role"], scope["signed_in"] = who.name, who.role, who.still
         return None
@@ -251,7 +253,13 @@ def _split(url: str) -> SplitResult:
 
 
 def _page(text: str, status: int = 200) -> Response:
-    return HTMLResponse(_PAGE.format(said=html.escape(text)), status)
+    return HTMLResponse(_PAGE.format(said=html.escape(text), style=STYLE_SHEET), status)
+
+
+def _is_public(scope: Scope) -> bool:
+    """Return whether a request reads the style sheet, which the sign-in page has too."""
+    reads = scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
+    return reads and scope["path"].startswith(f"{ASSETS}/")
 
 
 def _always() -> bool:

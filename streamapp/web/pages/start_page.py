@@ -19,7 +19,7 @@ from streamapp.web.users import OPERATOR
 from streamapp.web.watch.inspector import Found
 from streamapp.web.watch.model_words import accuracy_in_words
 from streamapp.web.watch.watched import ModelRow
-from streamapp.web.watch.watching import LOOK_S, STYLE, Looking, Watching, heading, model_link
+from streamapp.web.watch.watching import LOOK_S, Looking, Watching, heading, model_link
 from streamapp.web.wording import span
 
 MODELS: Final = 10
@@ -50,7 +50,6 @@ class StartPage:
         self._letters: int | None = None
         self._shown: dict[int, str] = {}
         with frame("/", person, has_users=around.has_users, wide=True):
-            ui.add_css(STYLE)
             heading("Start")
             if self._watching is not None:
                 heading("What needs a hand", 2)

@@ -17,26 +17,6 @@ from streamapp.web.watch.watched import Watched
 
 LOOK_S: Final = 2.0
 """Seconds between two looks for new records."""
-STYLE: Final = """
-.grove-chart { width: 100%; height: 22rem; }
-.grove-low { width: 100%; height: 14rem; }
-.grove-tree { width: 100%; height: 34rem; border: 1px solid #767676; }
-.grove-select { min-width: 14rem; }
-.grove-place { min-width: 20rem; max-width: 100%; }
-.grove-page .nicegui-column { width: 100%; max-width: 100%; }
-.grove-scroll { overflow-x: auto; width: 100%; max-width: 100%; }
-.grove-scroll .q-table__container { min-width: min-content; }
-.grove-scroll .q-table__middle { overflow: visible; }
-.grove-page a { color: #0b57d0; }
-.grove-picture { width: 100%; max-width: 60rem; }
-.grove-facts { display: grid; grid-template-columns: minmax(6rem, auto) 1fr; gap: .2rem 1rem; margin: 0; }
-.grove-facts > div { display: contents; }
-.grove-facts dd { margin: 0; overflow-wrap: anywhere; white-space: pre-wrap; }
-.grove-page .q-table td { white-space: pre-wrap; }
-.grove-page .q-table td, .grove-page .q-table th { overflow-wrap: break-word; word-break: normal; }
-@media (max-width: 600px) { .grove-facts { grid-template-columns: 1fr; } }
-.grove-facts dt { font-weight: bold; }
-"""
 LINKS: Final = '<q-td :props="props"><a :href="props.row.link">{{ props.value }}</a></q-td>'
 """A cell with a link to the address in its row's field `link`; Vue escapes both texts."""
 
@@ -62,7 +42,6 @@ class Watching:
 def watch_frame(active: str, person: Person, watching: Watching) -> Iterator[None]:
     """Draw the frame of a page on models, which uses the width of a large screen."""
     with frame(active, person, has_users=watching.has_users, wide=True):
-        ui.add_css(STYLE)  # after the frame's style, which it changes
         yield
 
 

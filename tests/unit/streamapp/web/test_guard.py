@@ -9,11 +9,13 @@ from typing import Any
 
 import httpx
 import pytest
+from starlette.responses import PlainTextResponse
 
 from streamapp.errors import UsageError
 from streamapp.web.audit_log import AuditLog
 from streamapp.web.clock import now_ms
 from streamapp.web.guard import BODY_MAX, COOKIE, MESSAGES_BURST, REQUESTS_BURST, Entry, Guard
+from streamapp.web.layout.style_sheet import STYLE_SHEET
 from streamapp.web.proxy import Proxy
 from streamapp.web.store import Store
 from streamapp.web.users import ATTEMPTS, Sessions, Users, add_user
@@ -295,6 +297,25 @@ def signed_in_as(users: Users, store: Store, role: Any, tmp_path: Path, *paths: 
     add_user(tmp_path / "users.txt", "ann", PASSWORD, role)
     answers = asked(guarded(store, users), sign_in(), *(("GET", path, {}) for path in paths))
     return [answer.status_code for answer in answers[1:]]
+
+
+def test_the_style_sheet_alone_is_for_people_who_have_not_signed_in(store: Store, users: Users) -> None:
+    async def page(scope: Any, receive: Any, send: Any) -> None:
+        await PlainTextResponse(f"inside: {scope['path']}")(scope, receive, send)
+
+    guard = guarded(store, users, app=page)
+    form, style, *others = asked(
+        guard,
+        ("GET", "/sign-in", {}),
+        ("GET", STYLE_SHEET, {}),
+        ("POST", STYLE_SHEET, {"headers": {"origin": HERE}}),
+        ("GET", "/assets", {}),
+        ("GET", "/assetsx/grove.css", {}),
+        ("GET", "/label", {}),
+    )
+    assert f'href="{STYLE_SHEET}"' in form.text
+    assert style.text == "inside: /assets/grove.css"
+    assert [answer.status_code for answer in others] == [303] * 4
 
 
 def test_annotators_see_their_pages_and_operators_all(store: Store, users: Users, tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""Layout: navigation, colours, tables, times and hints, which all pages share."""
