@@ -30,7 +30,6 @@ from aiokafka.consumer.fetcher import READ_COMMITTED, PartitionRecords
 
 from benchmarks.rig.stages import GC_THRESHOLDS, NestedStopwatch, Stopwatch, record_batches
 from benchmarks.rig.stream import generate, model_keys
-from streamapp.embedded.broker import free_port
 from streamapp.settings import Settings
 from streamapp.worker.compile_ahead import warm_kernels
 from streamapp.worker.journal.ledger import Ledger
@@ -40,6 +39,7 @@ from streamapp.worker.outputs.record_sizes import OutputLimits
 from streamapp.worker.processing.pipeline import KeyPlacement, Pipeline
 from streamapp.worker.processing.results import Results
 from streamapp.worker.processing.run_groups import groups
+from streamapp.worker.reserved_ports import free_ports
 from streamapp.worker.task.sources import SOURCES, source_topics
 from streamapp.worker.task.task import Task
 from streamapp.worker.transport.fetched_columns import decode, decode_small
@@ -73,7 +73,7 @@ class Partitions:
 
     def __init__(self, batches: list[list[bytes]], make: Callable[..., Pipeline] = Pipeline) -> None:
         limits = OutputLimits.of_catalogue(NAMES)
-        away = {"bootstrap.servers": f"127.0.0.1:{free_port()}", "log_level": 0}
+        away = {"bootstrap.servers": f"127.0.0.1:{free_ports()}", "log_level": 0}
         self.sender = Sender(away, native=True)
         self._pipeline = make(Settings(), self.sender, Metrics(), partitions=len(batches), limits=limits)
         numbers = range(len(batches))

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import pytest
 
-from streamapp.embedded.broker import free_ports
+from streamapp.worker.reserved_ports import reserved_ports
 from tests.broker.workers import PATIENCE
 from topics.clients.cluster import Cluster
 from topics.errors import BrokerError
@@ -61,7 +61,8 @@ class ContainerBroker:
     def __init__(self) -> None:
         from testcontainers.core.container import DockerContainer
 
-        self._port = free_ports(1)
+        self._reserved = reserved_ports(1)
+        self._port = self._reserved.first
         self._container: Any = DockerContainer(IMAGE).with_envs(**environment(self._port))
         self._container.ports[f"{PORT}/tcp"] = ("127.0.0.1", self._port)
 
@@ -70,6 +71,7 @@ class ContainerBroker:
         return f"127.0.0.1:{self._port}"
 
     def __enter__(self) -> Self:
+        self._reserved.release()  # whether Docker takes a reserved port depends on its version
         self._container.start()
         try:
             Cluster({"bootstrap.servers": self.bootstrap_servers}, PATIENCE).topics()

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from streamapp.embedded.broker import free_ports
+from streamapp.worker.reserved_ports import free_ports
 
 READY_S = 240.0  # without any change in the state that workers report for their partitions
 READY_MOST_S = 1800.0  # a busy machine replays slowly; a group that never settles changes for ever
@@ -31,7 +31,7 @@ class Worker:
 
     def __init__(self, name: str, environment: Mapping[str, str], directory: Path) -> None:
         self.name = name
-        self.port = free_ports(1)
+        self.port = free_ports()
         self.state = directory / name
         self.frozen = False
         self._log = directory / f"{name}.log"

@@ -20,7 +20,7 @@ from typing import Self
 
 from benchmarks.rig.process import cpu_of
 from benchmarks.rig.systems import Options, worker_command, worker_environment
-from streamapp.embedded.broker import free_ports
+from streamapp.worker.reserved_ports import free_ports
 from topics.definitions import TopicNames
 
 PATIENCE_SECONDS = 300.0
@@ -75,7 +75,7 @@ class Member:
     def start(self, more: Mapping[str, str] | None = None) -> None:
         """Start the worker; `more` holds further variables."""
         self._mark = self._log.stat().st_size if self._log.exists() else 0
-        port = {"GROVE_WEB_PORT": str(free_ports(1))}
+        port = {"GROVE_WEB_PORT": str(free_ports())}
         self._port = port["GROVE_WEB_PORT"]
         with self._log.open("ab") as log:
             self.started = time.time()

@@ -13,7 +13,7 @@ from benchmarks.peers.java_peers import FORMATS, STREAMS, loop, streams
 from benchmarks.peers.job import COMMIT_MS, LINGER_MS, Job
 from benchmarks.rig.backlog import Backlog
 from benchmarks.rig.process import python
-from streamapp.embedded.broker import free_ports
+from streamapp.worker.reserved_ports import free_ports
 from topics.definitions import TopicNames
 
 OURS = "streamgrove"
@@ -125,7 +125,7 @@ def worker_environment(
         "GROVE_TOPICS_PREFIX": names.prefix,
         "GROVE_TOPICS_PARTITIONS": str(partitions),
         "GROVE_STATE_DIR": str(state),
-        "GROVE_WEB_PORT": str(free_ports(1)),
+        "GROVE_WEB_PORT": str(free_ports()),
         "GROVE_MODEL_SPEC": options.model_spec,
         "GROVE_OUTPUT_HEADERS": options.headers,
         "GROVE_PROCESSING_GUARANTEE": options.guarantee,

@@ -29,13 +29,13 @@ from streamapp.demo.tally import Truth
 from streamapp.demo.topic_progress import DemoCluster
 from streamapp.demo.watch import Watch
 from streamapp.embedded import EmbeddedBroker
-from streamapp.embedded.broker import free_ports
 from streamapp.errors import StreamappError, UsageError
 from streamapp.lab.datasets import check_attributes, open_data
 from streamapp.settings import Settings, load_settings, to_environment
 from streamapp.settings.clients import librdkafka_properties, output_reader
 from streamapp.worker.child_process import GuardedProcess
 from streamapp.worker.compile_ahead import TAKES_SOME, kernels_are_cold, warm_kernels
+from streamapp.worker.reserved_ports import free_ports
 from topics.clients.admin import create
 from topics.clients.partitioner import partition_of
 from topics.clients.sender import Sender

@@ -2,149 +2,81 @@
 
 from __future__ import annotations
 
-import math
 import os
-import shutil
-import socket
 import tarfile
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
-from streamapp.embedded.broker import HOST, POLL_SECONDS, QUICK, free_ports
 from streamapp.embedded.jars import Program, cache_directory, exclusive, fetch_jars
+from streamapp.embedded.java_server import POLL_SECONDS, QUICK, JavaServer
 from streamapp.embedded.lock import read_lock
 from streamapp.errors import EmbeddedRegistryError
 from streamapp.worker.child_process import GuardedProcess
-from topics.patience import Patience
+from streamapp.worker.reserved_ports import HOST
 
 LOCK: Final = Path(__file__).with_name("registry.lock")
 APICURIO: Final = Program("Apicurio Registry", "name a registry: GROVE_SCHEMA_REGISTRY_URL")
 INTERFACE: Final = "/apis/ccompat/v7"
 HEAP_MB: Final = 256
-ANSWER_S: Final = 5.0
 
 
-class EmbeddedRegistry:
+class EmbeddedRegistry(JavaServer):
     """A schema registry on a loopback port. `stop()` and `start()` keep its schemas and the port.
 
     `with EmbeddedRegistry() as registry: registry.url`
     """
 
+    program = APICURIO
+    error = EmbeddedRegistryError
+    log_name = "registry.log"
+
     def __init__(self, port: int | None = None, *, tell: Callable[[str], object] = lambda _: None) -> None:
         """`tell`: a function that gets a line every few seconds while the registry starts."""
-        self._tell = tell
-        self._port = port
-        self._directory = Path(tempfile.mkdtemp(prefix="grove-registry-"))
-        self._process: GuardedProcess | None = None
+        directory = Path(tempfile.mkdtemp(prefix="grove-registry-"))
+        super().__init__(directory, port, temporary=True, tell=tell)
 
     @property
     def url(self) -> str:
         """The address for `schema.registry.url`, known after the first start."""
-        if self._port is None:
-            message = "the registry has no address before its first start(); use it with `with`"
-            raise EmbeddedRegistryError(message)
-        return f"http://{HOST}:{self._port}{INTERFACE}"
+        return f"http://{HOST}:{self.ports[0]}{INTERFACE}"
 
-    @property
-    def log_file(self) -> Path:
-        return self._directory / "registry.log"
+    def _fetch(self) -> list[Path]:
+        return [unpacked()]
 
-    def start(self) -> None:
-        """Start the process and return when the registry answers requests."""
-        if self._process is not None and self._process.status is None:
-            return
-        if self._port is not None and _is_taken(self._port):
-            message = f"port {self._port} is in use by another process; name another one by --port, or 0"
-            raise EmbeddedRegistryError(message)
-        self._port = self._port or free_ports(1)
-        self._process = GuardedProcess(
-            _java(unpacked()), self.log_file, remove=self._directory, environment=self._environment()
+    def _launch(self, files: list[Path]) -> GuardedProcess:
+        (program,) = files
+        return GuardedProcess(
+            _java(program), self.log_file, remove=self.directory, environment=self._environment()
         )
-        try:
-            self._wait_until_ready()
-        except BaseException:
-            self.stop(kill=True)
-            raise
 
-    def stop(self, kill: bool = False) -> None:
-        """End the process: in order, or at once like a crash; schemas stay for the next start()."""
-        process, self._process = self._process, None
-        if process is not None:
-            process.stop(kill)
+    def _question(self) -> Callable[[], bool]:
+        from requests import RequestException, codes, get
 
-    def close(self) -> None:
-        """Stop, and remove the schemas."""
-        try:
-            self.stop(kill=True)
-        finally:
-            shutil.rmtree(self._directory, ignore_errors=True)
+        def answers() -> bool:
+            assert self._process is not None
+            if self._process.wait(POLL_SECONDS) is not None:
+                return False
+            try:
+                answer = get(f"{self.url}/schemas/types", timeout=POLL_SECONDS * 50)
+            except RequestException:
+                return False  # nobody listens yet
+            return answer.status_code == codes.ok
 
-    def wait(self) -> int:
-        """Block until the process ends; returns its exit status."""
-        status = None if self._process is None else self._process.wait()
-        return 0 if status is None else status
-
-    def __enter__(self) -> Self:
-        try:
-            self.start()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def last_words(self) -> str:
-        """The last error line of the log, for messages: the log is deleted with the registry."""
-        log = self.log_file.read_text(encoding="utf-8", errors="replace") if self.log_file.exists() else ""
-        lines = log.splitlines()
-        errors = [line.strip() for line in lines if "ERROR" in line or "Exception" in line]
-        return (errors or lines or ["its log is empty"])[-1][:400]
+        return answers
 
     def _environment(self) -> dict[str, str]:
-        schemas = self._directory / "schemas"
+        schemas = self.directory / "schemas"
         return {
             **os.environ,
             "QUARKUS_HTTP_HOST": HOST,
-            "QUARKUS_HTTP_PORT": str(self._port),
+            "QUARKUS_HTTP_PORT": str(self.ports[0]),
             "QUARKUS_LOG_LEVEL": "WARN",
             "QUARKUS_HTTP_ACCESS_LOG_ENABLED": "false",
             "APICURIO_STORAGE_SQL_KIND": "h2",
             "APICURIO_DATASOURCE_URL": f"jdbc:h2:file:{schemas};WRITE_DELAY=0",  # a kill loses nothing
         }
-
-    def _wait_until_ready(self) -> None:
-        from requests import RequestException, codes, get
-
-        patience = Patience(math.inf, self._tell)  # the end of the process is noticed at once
-        while True:
-            assert self._process is not None
-            if self._process.wait(POLL_SECONDS) is not None:
-                message = f"the registry ended while starting: {self.last_words()}"
-                raise EmbeddedRegistryError(message)
-            try:
-                if get(f"{self.url}/schemas/types", timeout=POLL_SECONDS * 50).status_code == codes.ok:
-                    return
-            except RequestException:
-                pass  # nobody listens yet
-            patience.note(f"{APICURIO.name} starts; its log is {self.log_file}")
-
-
-def _is_taken(port: int) -> bool:
-    """Whether a process listens on a loopback port; it would answer before the registry notices."""
-    try:
-        socket.create_connection((HOST, port), timeout=ANSWER_S).close()
-    except TimeoutError:  # it listens, and is busy
-        return True
-    except OSError:
-        return False
-    return True
 
 
 def unpacked(directory: Path | None = None) -> Path:

@@ -12,7 +12,6 @@ import gc
 import logging
 import os
 import signal
-import socket
 from collections.abc import Callable
 from functools import partial
 from types import FrameType
@@ -44,6 +43,7 @@ from streamapp.worker.processing.driver import Driver
 from streamapp.worker.processing.pipeline import Pipeline
 from streamapp.worker.processing.task_manager import TaskManager
 from streamapp.worker.processing.transactions import Transactions
+from streamapp.worker.reserved_ports import check_free, free_port_at
 from streamapp.worker.restore.noted_counts import noted_counts
 from streamapp.worker.restore.rebuild import Restored, RestoreRequest
 from streamapp.worker.restore.restorer import Restorer
@@ -356,15 +356,18 @@ def tell_unknown() -> None:
 
 
 def with_port(settings: Settings) -> Settings:
-    """Return the settings with the port of the pages, any free one for 0; raise an error if it is taken."""
-    with socket.socket(socket.AF_INET6 if ":" in settings.web_host else socket.AF_INET) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((settings.web_host, settings.web_port))
-        except OSError as error:
-            message = (
-                f"web.port={settings.web_port} must be free at web.host={settings.web_host}: "
-                f"{error.strerror}; choose another port"
-            )
-            raise SettingsError(message) from error
-        return settings.model_copy(update={"web_port": probe.getsockname()[1]})
+    """Return the settings with the port of the pages, any free one for 0; raise an error if it is taken.
+
+    A port that the settings do not name stays reserved while this process lives: its server starts later, and
+    starts again.
+    """
+    try:
+        port = settings.web_port or free_port_at(settings.web_host)
+        check_free(port, settings.web_host)
+    except OSError as error:
+        message = (
+            f"web.port={settings.web_port} must be free at web.host={settings.web_host}: "
+            f"{error.strerror}; choose another port"
+        )
+        raise SettingsError(message) from error
+    return settings.model_copy(update={"web_port": port})

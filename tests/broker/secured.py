@@ -25,8 +25,8 @@ from cryptography.hazmat.primitives import serialization
 
 from streamapp.embedded import EmbeddedBroker
 from streamapp.embedded import broker as embedded
-from streamapp.embedded.broker import free_ports
 from streamapp.embedded.configuration import server_properties
+from streamapp.worker.reserved_ports import free_ports
 from tests.broker.workers import PATIENCE, wait_until
 
 USER, PASSWORD = "grove", "secret"
@@ -138,7 +138,7 @@ def broker_behind_tls(
     listener: Mapping[str, object],
 ) -> Iterator[Kind]:
     """A broker with certificates in `directory`; listener: properties of the one for users."""
-    plain, port = server_properties, free_ports(1)
+    plain, port = server_properties, free_ports()
     authority, identity = certificates(directory)
 
     def secured(data: Path, own: int, controller: int) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from streamapp.embedded.broker import free_ports
+from streamapp.worker.reserved_ports import free_ports
 from tests.broker.test_workers import pids
 from tests.broker.workers import PATIENCE, Installation, WorkerProcess, wait_until
 from tests.conftest import Broker
@@ -116,7 +116,7 @@ def test_a_second_parent_of_the_same_name_ends_with_78_and_the_signal_alone_drai
     )
     with place.worker("team", GROVE_WEB_PORT=str(free_ports(3))) as parent:
         parent.wait_until_ready()
-        status, output = grove(parent, "worker", "--workers", "2", "--web-port", str(free_ports(1)))
+        status, output = grove(parent, "worker", "--workers", "2", "--web-port", str(free_ports()))
         assert status == 78
         assert f"process {parent.pid} holds" in " ".join(output.split())
         parent.signal(signal.SIGUSR2)

@@ -3,10 +3,13 @@
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from confluent_kafka import Consumer, Producer
@@ -14,6 +17,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from streamapp.embedded import EmbeddedBroker
 from streamapp.errors import EmbeddedBrokerError
+from streamapp.worker.reserved_ports import reserved_ports
 from tests.broker.workers import PATIENCE
 
 pytestmark = pytest.mark.broker
@@ -67,14 +71,35 @@ def test_data_and_address_survive(private_broker: EmbeddedBroker, kill: bool) ->
     assert consume(address, "kept", 2) == [b"before", b"after"]
 
 
-def test_a_temporary_one_listens_on_loopback_alone_and_its_directory_goes_with_it() -> None:
-    with EmbeddedBroker() as temporary:
+@pytest.fixture
+def taken() -> Iterator[int]:
+    """A port that another program uses, for a connection of its own."""
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        yield other.getsockname()[1]
+
+
+def test_a_temporary_one_listens_on_loopback_alone_and_its_directory_goes_with_it(
+    monkeypatch: pytest.MonkeyPatch, taken: int
+) -> None:
+    """Another program took the first ports that were chosen, while Java started: others serve."""
+    chosen = iter([SimpleNamespace(first=taken, release=lambda: None), reserved_ports(2)])
+    monkeypatch.setattr("streamapp.embedded.java_server.reserved_ports", lambda _: next(chosen))
+    with EmbeddedBroker(brief=True) as temporary:
         assert temporary.running
+        assert temporary.bootstrap_servers != f"127.0.0.1:{taken}"
         properties = (temporary.directory / "server.properties").read_text()
     listeners = [line for line in properties.splitlines() if "listeners=" in line]
     assert len(listeners) == 2
     assert all("://127.0.0.1:" in line for line in listeners)
     assert not temporary.directory.exists()
+
+
+def test_a_port_that_a_user_names_must_be_free(tmp_path: Path, taken: int) -> None:
+    refused = pytest.raises(EmbeddedBrokerError, match=f"port {taken} .*already in use.*; name another one")
+    with refused, EmbeddedBroker(tmp_path / "kafka", taken):
+        pass
+    assert not (tmp_path / "kafka" / "data").exists(), "nothing was started"
 
 
 def test_a_given_directory_is_one_broker_s_alone_stays_and_serves_again(

@@ -24,7 +24,7 @@ import pytest
 from streamapp.bridge.bridge import Bridge, BridgePlan
 from streamapp.bridge.label_studio import LabelStudio, LabelStudioError
 from streamapp.bridge.webhooks import Webhooks
-from streamapp.embedded.broker import free_ports
+from streamapp.worker.reserved_ports import free_ports
 from tests.broker.web_rig import ask, labels
 from tests.broker.workers import PATIENCE, wait_until
 from topics.clients import admin
@@ -102,7 +102,7 @@ class Tool:
 @pytest.fixture(scope="module")
 def tool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tool]:
     directory = tmp_path_factory.mktemp("label-studio")
-    port = free_ports(1)
+    port = free_ports()
     environment = {
         **os.environ,
         "LABEL_STUDIO_USER_TOKEN": TOKEN,
@@ -169,7 +169,7 @@ def test_requests_go_out_and_labels_come_back_once(broker: Any, tmp_path: Path, 
     kafka = {"bootstrap.servers": broker.bootstrap_servers}
     names = TopicNames(f"studio-{uuid.uuid4().hex[:8]}.")
     admin.create(kafka, names, 3)
-    project, port = tool.project(), free_ports(1)
+    project, port = tool.project(), free_ports()
     hook = {
         "project": project,
         "url": f"http://127.0.0.1:{port}/",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streamapp.embedded.broker import free_ports
+from streamapp.worker.reserved_ports import free_ports
 from tests.broker.workers import PATIENCE, UNHURRIED, Installation, WorkerProcess, wait_until
 from tests.conftest import Broker
 

@@ -36,7 +36,7 @@ from confluent_kafka.admin import (
 )
 from prometheus_client.parser import text_string_to_metric_families
 
-from streamapp.embedded.broker import free_ports
+from streamapp.worker.reserved_ports import ReservedPorts, reserved_ports
 from tests.broker.fork_server import ForkedProcess
 from topics.clients import admin
 from topics.clients.cluster import NOT_YET, Cluster
@@ -67,6 +67,7 @@ class Installation:
     settings: dict[str, str] = field(default_factory=dict)  # environment of every worker
     module: str = ECHO
     names: TopicNames = field(init=False)
+    _reserved: list[ReservedPorts] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
         self.prefix += f"{uuid.uuid4().hex[:8]}."  # a broker may outlive the tests
@@ -87,6 +88,7 @@ class Installation:
 
     def worker(self, name: str, *, fresh: bool = False, **settings: str) -> "WorkerProcess":
         """A worker that is not started yet; `fresh`: by its command line, and not forked."""
+        self._reserved.append(reserved_ports(1))
         environment = {
             "GROVE_KAFKA_BOOTSTRAP_SERVERS": self.servers,
             "GROVE_KAFKA_GROUP_INSTANCE_ID": name,
@@ -94,7 +96,7 @@ class Installation:
             "GROVE_TOPICS_PREFIX": self.prefix,
             "GROVE_STATE_DIR": str(self.directory / "state"),
             "GROVE_LOG_FORMAT": "text",
-            "GROVE_WEB_PORT": str(free_ports(1)),
+            "GROVE_WEB_PORT": str(self._reserved[-1].first),
             **(UNHURRIED if self.module == ECHO else {}),
             **self.settings,
             **settings,
@@ -206,6 +208,8 @@ class Installation:
             done.result(PATIENCE)
         if "_committed" in vars(self):
             self._committed.close()
+        for ports in self._reserved:
+            ports.release()
 
     def configure(self, topic: str, settings: dict[str, str]) -> None:
         entries = [

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from streamapp.embedded.broker import free_port
+from streamapp.worker.reserved_ports import free_ports
 from topics.clients.cluster import Cluster
 from topics.clients.sender import Sender
 from topics.errors import BrokerError
@@ -17,7 +17,7 @@ from topics.errors import BrokerError
 @pytest.fixture
 def kafka() -> dict[str, str]:
     """Properties of a broker that is not there."""
-    return {"bootstrap.servers": f"127.0.0.1:{free_port()}"}
+    return {"bootstrap.servers": f"127.0.0.1:{free_ports()}"}
 
 
 @pytest.fixture(autouse=True)

@@ -20,8 +20,8 @@ import numpy as np
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition, cimpl
 
-from streamapp.embedded.broker import free_port
 from streamapp.worker.processing.transactions import group_metadata
+from streamapp.worker.reserved_ports import free_ports
 from streamapp.worker.transport.membership import Membership
 from topics.clients import librdkafka
 from topics.clients.native_client import _clients
@@ -70,7 +70,7 @@ OPENERS: list[Opener] = [theirs, native]
 
 @pytest.fixture
 def away() -> dict[str, Any]:
-    return {"bootstrap.servers": f"127.0.0.1:{free_port()}", "log_level": 0}
+    return {"bootstrap.servers": f"127.0.0.1:{free_ports()}", "log_level": 0}
 
 
 @pytest.fixture(scope="module")
@@ -170,7 +170,7 @@ def test_a_group_that_cannot_be_read_is_an_error(away: dict[str, Any]) -> None:
 
 
 def test_errors_and_lines_of_the_log_come_from_poll(caplog: pytest.LogCaptureFixture) -> None:
-    address = f"127.0.0.1:{free_port()}"
+    address = f"127.0.0.1:{free_ports()}"
     log_lines = []
     for opener in OPENERS:
         log = Told()
@@ -193,7 +193,7 @@ def test_a_line_of_the_log_is_written_by_the_thread_that_polls() -> None:
     """A logger may belong to one thread; librdkafka's own threads write their lines into a queue."""
     writers: list[int] = []
     logger = SimpleNamespace(log=lambda *_: writers.append(threading.get_ident()))
-    client = native(Told(), {"bootstrap.servers": f"127.0.0.1:{free_port()}"}, logger)
+    client = native(Told(), {"bootstrap.servers": f"127.0.0.1:{free_ports()}"}, logger)
     for _ in range(100):
         client.poll(0.1)
         if writers:
@@ -210,7 +210,7 @@ def test_what_a_receiver_of_reports_raises_comes_out_of_the_call(receiver: str) 
     if receiver == "errors":
         log.erred = fail  # type: ignore[method-assign,assignment]
     logger = SimpleNamespace(log=fail) if receiver == "logger" else None
-    client = native(log, {"bootstrap.servers": f"127.0.0.1:{free_port()}"}, logger)
+    client = native(log, {"bootstrap.servers": f"127.0.0.1:{free_ports()}"}, logger)
 
     def poll_until_it_fails() -> None:
         for _ in range(100):

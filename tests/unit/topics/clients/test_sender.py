@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition, cimpl
 
-from streamapp.embedded.broker import free_port
+from streamapp.worker.reserved_ports import free_ports
 from topics.clients import librdkafka
 from topics.clients.native_producer import NativeProducer
 from topics.clients.sender import Sender
@@ -44,7 +44,7 @@ def one_row(sender: Sender, value: bytes) -> None:
 def test_a_record_that_the_client_did_not_take_fails_every_later_flush(
     send: Callable[[Sender, bytes], None], native: bool
 ) -> None:
-    sender = sender_to({"bootstrap.servers": f"127.0.0.1:{free_port()}", "message.max.bytes": 2000}, native)
+    sender = sender_to({"bootstrap.servers": f"127.0.0.1:{free_ports()}", "message.max.bytes": 2000}, native)
     for use in (lambda: send(sender, bytes(4000)), sender.check, sender.flush):
         with pytest.raises(DeliveryError, match=r"^topic\[0\]: a record of 4000 bytes: .*too large"):
             use()
@@ -58,7 +58,7 @@ PATIENCE_S = 60.0
 @pytest.fixture
 def away(native: bool) -> Iterator[Sender]:
     """Yield a sender whose broker is away and whose queue is soon full."""
-    kafka = {"bootstrap.servers": f"127.0.0.1:{free_port()}", "queue.buffering.max.messages": TINY}
+    kafka = {"bootstrap.servers": f"127.0.0.1:{free_ports()}", "queue.buffering.max.messages": TINY}
     sender = sender_to(kafka | {"log_level": 0}, native)
     yield sender
     sender.close()
@@ -231,7 +231,7 @@ def test_while_a_sender_gathers_it_is_full_only_if_its_client_is(away: Sender) -
 
 
 def test_a_record_that_was_refused_is_told_by_its_own_partition(native: bool) -> None:
-    sender = sender_to({"bootstrap.servers": f"127.0.0.1:{free_port()}", "message.max.bytes": 2000}, native)
+    sender = sender_to({"bootstrap.servers": f"127.0.0.1:{free_ports()}", "message.max.bytes": 2000}, native)
     with sender.gathering():
         for partition, size in ((3, 10), (5, 3000), (4, 10)):
             sender.offer_run("topic", partition, Spans.of([bytes(size)]), Spans.of([b"key"]), [0])
@@ -364,7 +364,7 @@ def test_rows_go_to_their_topics_and_partitions_and_wait_for_room(
 
 
 def test_a_stop_leaves_the_broker_some_time(native: bool) -> None:
-    kafka = {"bootstrap.servers": f"127.0.0.1:{free_port()}", "log_level": 0}
+    kafka = {"bootstrap.servers": f"127.0.0.1:{free_ports()}", "log_level": 0}
     stopped: list[bool] = []
     sender = Sender(kafka, lambda: bool(stopped), native)
     assert not sender.is_overdue()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError
 
-from streamapp.embedded.broker import free_port
+from streamapp.worker.reserved_ports import free_ports
 from tests.token_endpoint import TokenEndpoint, granted, refused
 from tests.unit.topics.clients.test_native_producer import OPENERS, Opener, Told, native
 from topics.tokens.oidc import Oidc
@@ -17,7 +17,7 @@ from topics.tokens.token_source import TokenSource
 
 @pytest.fixture
 def away() -> dict[str, Any]:
-    return {"bootstrap.servers": f"127.0.0.1:{free_port()}", "log_level": 0}
+    return {"bootstrap.servers": f"127.0.0.1:{free_ports()}", "log_level": 0}
 
 
 def signing_in(source: TokenSource, away: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from streamapp.embedded.broker import free_port
 from streamapp.settings import Settings
 from streamapp.worker.journal.entry import Step
 from streamapp.worker.observability.metrics import Metrics
@@ -18,6 +17,7 @@ from streamapp.worker.outputs.record_sizes import OutputLimits
 from streamapp.worker.outputs.senders import plain_sender
 from streamapp.worker.processing.pipeline import Pipeline
 from streamapp.worker.processing.results import Results
+from streamapp.worker.reserved_ports import free_ports
 from streamapp.worker.task.effects.effects import Alert, DeadLetter, Effects, Origin, PredictionGroup
 from streamapp.worker.transport.runs import Run
 from topics.clients.native_producer import NativeProducer
@@ -189,7 +189,7 @@ def test_a_record_that_is_too_large_is_an_error_with_topic_and_partition(cluster
 
 
 def test_close_gives_up_what_is_not_delivered() -> None:
-    sender = sender_to(f"127.0.0.1:{free_port()}", log_level="0")
+    sender = sender_to(f"127.0.0.1:{free_ports()}", log_level="0")
     send(sender, raw(3), answers(3))
     sender.close()
     with pytest.raises(DeliveryError, match="3 records were not delivered"):

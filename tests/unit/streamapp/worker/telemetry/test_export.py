@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from streamapp.embedded.broker import free_port
 from streamapp.settings import Settings
 from streamapp.worker.observability.metrics import DelayHistogram, Metrics
+from streamapp.worker.reserved_ports import free_ports
 from streamapp.worker.telemetry.switches import read_switches
 from streamapp.worker.telemetry.telemetry import Telemetry, start_telemetry
 from streamapp.worker.transport.runs import Run
@@ -101,7 +101,7 @@ def test_spans_that_a_collector_does_not_take_are_counted_with_one_line(
     monkeypatch.setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "4")
     metrics = Metrics()
     with caplog.at_level(logging.INFO), Collector(status or 200) as collector:
-        url = f"http://user:secret@127.0.0.1:{free_port()}" if status is None else collector.url
+        url = f"http://user:secret@127.0.0.1:{free_ports()}" if status is None else collector.url
         with telemetry(metrics, url, OTEL_METRICS_EXPORTER="none") as started:
             record(started, 12)
         assert (sent(metrics), dropped(metrics)) == (0, {"queue-full": 0, "not-sent": 12})

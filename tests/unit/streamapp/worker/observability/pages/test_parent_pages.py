@@ -12,10 +12,10 @@ import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from streamapp.embedded.broker import free_port
 from streamapp.settings import Settings
 from streamapp.worker.observability.metrics import Metrics
 from streamapp.worker.observability.pages.parent import ParentPages
+from streamapp.worker.reserved_ports import free_ports
 
 
 @dataclass
@@ -59,7 +59,7 @@ def child(name: str, answered: int) -> Iterator[Child]:
 def children() -> Iterator[list[Child]]:
     with ExitStack() as stack:
         running = [stack.enter_context(child(f"w-{n}", n)) for n in (1, 2)]
-        yield [*running, Child(Settings(group_instance_id="w-3", web_port=free_port()), Running(9), 4)]
+        yield [*running, Child(Settings(group_instance_id="w-3", web_port=free_ports()), Running(9), 4)]
 
 
 def test_a_scrape_of_the_parent_has_the_metrics_of_every_worker_that_answers(children: list[Child]) -> None:
