@@ -26,6 +26,7 @@ ALLOWED = {
     r"peak memory is read from /proc": "a system that is no Linux",
     r"python3\.\d+ is not here": "a machine without that Python",
     r"needs pidfd_open .*": "a system that is no Linux",
+    r"the cgroups of CPU cannot be written here": "a container without rights on cgroups",
 }
 """A pattern of the reason, and where that is so."""
 
