@@ -8,6 +8,8 @@ from typing import Final, NamedTuple
 
 from topics.columns.records import AuditEntry
 
+AGREEMENT: Final = "agreement"
+"""User of the entries with the votes of several annotators and their outcome."""
 REMEMBERED: Final = 1000
 """Entries of an annotator that are remembered. Entries come again in batches of at most 500, and an undo
 takes back an answer of the undo window.

@@ -81,8 +81,7 @@ RIGHTS: Final[Mapping[str, tuple[Right, ...]]] = {
             ),
             "Read",
         ),
-        *_topics((TopicNames.labels, TopicNames.feature_values), "Read", "Write"),
-        *_topics((TopicNames.audit,), "Write"),
+        *_topics((TopicNames.labels, TopicNames.feature_values, TopicNames.audit), "Read", "Write"),
     ),
     "bridge label-studio": (
         *_topics((TopicNames.label_requests, TopicNames.controls), "Read"),

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Final
+from typing import Final, Literal
 
 ANSWERED_LIMIT: Final = 1024  # bytes of a class name, the default of text.max.bytes
+Weighting = Literal["majority", "share", "quality"]
+"""How several answers are settled: by the majority with weight 1, by the majority with its share as the
+weight, or by the annotator model with the posterior as the weight.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +41,21 @@ class Terms:
     open_max: int = 200_000
     text_max: int = ANSWERED_LIMIT
     agree: int = 1
-    weighted: bool = False  # a label's weight is the share of the votes for it
+    weighted: Weighting = "majority"
     sure_utility: float = 0.1  # the model is sure if the utility is at most this
     models: tuple[str, ...] = ()  # keys of the models that have cards; (): all models
     overlap: Overlap = field(default_factory=Overlap)
+    sure_posterior: float = 0.9  # weighted by quality: below it one more annotator gets the request
+
+    @property
+    def by_quality(self) -> bool:
+        """Whether requests are settled by the annotator model."""
+        return self.weighted == "quality"
+
+    @property
+    def keeps_votes(self) -> bool:
+        """Whether the votes of a request that expires are settled; otherwise they are dropped with it."""
+        return self.by_quality or self.overlap.share > 0
 
     def needed(self, request_id: str) -> int:
         """Return how many annotators have to answer a request for a label."""

@@ -101,6 +101,7 @@ CREATE TRIGGER answer_changed AFTER UPDATE OF state ON answer BEGIN
 CREATE TRIGGER answer_went AFTER DELETE ON answer BEGIN
   UPDATE tally SET n = n - 1 WHERE name = old.state; END;
 CREATE TABLE crowd (key TEXT PRIMARY KEY, state TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE outcome (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE);
 CREATE TABLE audit (number INTEGER PRIMARY KEY AUTOINCREMENT, entry TEXT NOT NULL);
 CREATE TABLE session (
   digest BLOB PRIMARY KEY, annotator TEXT NOT NULL, until_ms INTEGER NOT NULL, proof TEXT NOT NULL
@@ -120,7 +121,10 @@ _FROM_5: Final = (
     "CREATE INDEX IF NOT EXISTS request_by_model ON request (key, asked_ms, expires_ms);"
     "CREATE INDEX IF NOT EXISTS answer_by_day ON answer (annotator, answered_ms);"
 )
-_FROM_6: Final = "CREATE TABLE crowd (key TEXT PRIMARY KEY, state TEXT NOT NULL) WITHOUT ROWID;"
+_FROM_6: Final = (
+    "CREATE TABLE crowd (key TEXT PRIMARY KEY, state TEXT NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE outcome (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE);"
+)
 _UPGRADES: Final = {
     3: _FROM_3 + _FROM_4 + _FROM_5 + _FROM_6,
     4: _FROM_4 + _FROM_5 + _FROM_6,

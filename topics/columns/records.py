@@ -428,6 +428,7 @@ class AuditEntry:
     votes: dict[str, str | None] | None = None  # of an outcome: annotator → class; None: not known
     prior: dict[str, float] | None = None  # of an outcome: the model's class shares in the request
     weight: float | None = None  # of an outcome: weight of the label that is sent
+    posterior: float | None = None  # of an outcome: probability of the label by the annotator model
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,15 +1,32 @@
 """`grove web`."""
 
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+from typer.core import TyperCommand
 
 from streamapp.cli.options import SettingsOptions
 from streamapp.errors import UsageError
 
 if TYPE_CHECKING:
-    from streamapp.web.annotation_terms import Overlap
+    from streamapp.web.annotation_terms import Overlap, Weighting
+
+
+class WebCommand(TyperCommand):
+    """The command with an option whose value may be left out, which typer does not have."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse `--weighted` as `--weighted=share`, and `--majority` as `--weighted=majority`."""
+        written = []
+        for argument, after in pairwise([*args, "-"]):
+            is_bare = argument == "--weighted" and after.startswith("-")
+            written.append("--weighted=share" if is_bare else argument)
+        return super().parse_args(ctx, [_MAJORITY.get(argument, argument) for argument in written])
+
+
+_MAJORITY: Final = {"--majority": "--weighted=majority"}
 
 
 def web(
@@ -95,11 +112,24 @@ def web(
         int, typer.Option("--agree", help="Number of annotators who answer each request.", min=1, max=99)
     ] = 1,
     weighted: Annotated[
-        bool,
+        str,
         typer.Option(
-            "--weighted/--majority", help="With --agree: the label's weight is the share of votes for it."
+            "--weighted",
+            help="Weight of a label with several answers: 1 (majority), the share of votes for it (share, "
+            "also without a value), or its probability by the annotator model (quality).",
+            metavar="[majority|share|quality]",
         ),
-    ] = False,
+    ] = "majority",
+    sure_posterior: Annotated[
+        float,
+        typer.Option(
+            "--sure-posterior",
+            help="With --weighted quality: below this probability one more annotator gets the request.",
+            min=0,
+            max=1,
+            metavar="PROBABILITY",
+        ),
+    ] = 0.9,
     overlap: Annotated[
         float,
         typer.Option(
@@ -162,6 +192,7 @@ def web(
       grove web --users users.txt --add-user ann
       grove web --host 0.0.0.0 --users users.txt --certificate cert.pem --private-key key.pem
       grove web --agree 3 --weighted
+      grove web --agree 3 --weighted quality
       grove web --overlap 0.1
       grove web --model shop-17
       grove web --host 0.0.0.0 --proxy-header X-Forwarded-User --trusted-proxy 10.0.0.2 --operator ann
@@ -189,10 +220,11 @@ def web(
         settings.event_time_max_jump_ms,
         text_max=settings.text_max_bytes,
         agree=agree,
-        weighted=weighted,
+        weighted=_weighting(weighted),
         sure_utility=sure,
         models=tuple(models or ()),
         overlap=_overlap(overlap, overlap_answers, overlap_seconds, agree),
+        sure_posterior=sure_posterior,
     )
     proxy = None
     if proxy_header is not None:
@@ -250,6 +282,19 @@ def _overlap(share: float, answers: int | None, seconds: float | None, agree: in
     return Overlap(
         share, 2 if answers is None else answers, 3_600_000 if seconds is None else round(seconds * 1000)
     )
+
+
+def _weighting(weighted: str) -> "Weighting":
+    from typing import get_args
+
+    from streamapp.web.annotation_terms import Weighting
+
+    for weighting in get_args(Weighting):
+        if weighted == weighting:
+            name: Weighting = weighting
+            return name
+    message = f"--weighted {weighted} must be majority, share or quality; without a value it is share"
+    raise UsageError(message)
 
 
 def _units(path: Path | None) -> dict[str, str]:

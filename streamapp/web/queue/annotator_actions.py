@@ -154,7 +154,7 @@ class AnnotatorActions:
         now: int,
         seconds: float | None = None,
     ) -> None:
-        if asked.needed == 1:
+        if asked.needed == 1 and not self._terms.by_quality:
             self._insert(db, asked, annotator, now, label, None)
         else:
             due_ms = now + self._terms.undo_ms

@@ -15,10 +15,10 @@ KEEP_MS: Final = 14 * 24 * 3600 * 1000
 def tidy(db: sqlite3.Connection, terms: Terms, now: int) -> None:
     """Delete what has expired, the requests above the limit, and entries that are too old to matter.
 
-    An expired request of the overlap with an answer stays: `agreement.decide` sends its label.
+    If votes are kept, an expired request with an answer stays: `agreement.decide` sends its label.
     """
     unanswered = "number NOT IN (SELECT request FROM answer WHERE request IS NOT NULL)"
-    unvoted = "number NOT IN (SELECT request FROM vote)" if terms.overlap.share else "TRUE"
+    unvoted = "number NOT IN (SELECT request FROM vote)" if terms.keeps_votes else "TRUE"
     for partition, event_ms in db.execute("SELECT partition, event_ms FROM clock").fetchall():
         db.execute(
             "DELETE FROM request WHERE partition = ? AND expires_ms BETWEEN 0 AND ? "  # noqa: S608

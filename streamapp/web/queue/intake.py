@@ -284,6 +284,7 @@ def forget(db: sqlite3.Connection) -> None:
         "attribute",
         "range",
         "crowd",
+        "outcome",
     ):
         db.execute(f"DELETE FROM {table}")  # noqa: S608 - names of ours
     db.execute("DELETE FROM origin")

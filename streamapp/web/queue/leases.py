@@ -23,7 +23,7 @@ _OPEN: Final = """
 FROM request r LEFT JOIN lease l ON l.request = r.number
   LEFT JOIN skip s ON s.request = r.number AND s.annotator = :annotator
 WHERE NOT EXISTS (SELECT 1 FROM answer a WHERE a.request = r.number)
-  AND (r.needed = 1 OR (
+  AND ((r.needed = 1 AND :direct) OR (
     NOT EXISTS (SELECT 1 FROM vote v WHERE v.request = r.number AND v.annotator = :annotator)
     AND (SELECT count(*) FROM vote v WHERE v.request = r.number) < r.needed))
   AND (:models IS NULL OR r.key IN (SELECT value FROM json_each(:models)))
@@ -93,6 +93,7 @@ class Leases:
                     "annotator": annotator,
                     "now": now,
                     "models": self._models,
+                    "direct": not self._terms.by_quality,
                     "ahead": AHEAD,
                     "limit": self._terms.sure_utility,
                     "looked_at": LOOKED_AT,
@@ -136,7 +137,12 @@ class Leases:
         return int(row[0])
 
     def _best(self, db: sqlite3.Connection, annotator: str, now: int, choices: Sequence[str]) -> int | None:
-        words = {"annotator": annotator, "now": now, "models": self._models}
+        words = {
+            "annotator": annotator,
+            "now": now,
+            "models": self._models,
+            "direct": not self._terms.by_quality,
+        }
         for choice in choices:
             rows = db.execute(f"SELECT r.number, r.partition, r.expires_ms {_OPEN} {choice}", words)
             for number, partition, expires_ms in rows:

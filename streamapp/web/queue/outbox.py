@@ -22,11 +22,17 @@ class Outbox:
 
     def __init__(self, store: Store, terms: Terms) -> None:
         self._store, self._terms = store, terms
+        self._holds_votes = False
+
+    def hold_votes(self, hold: bool) -> None:
+        """Settle no request until its annotators' earlier outcomes are read from the topic, or go on."""
+        self._holds_votes = hold and self._terms.by_quality
 
     def due(self, now: int) -> list[Outgoing]:
         """Return answers whose undo window is over, and mark them as being sent."""
         with self._store.transaction() as db:
-            agreement.decide(db, self._terms, now)
+            if not self._holds_votes:
+                agreement.decide(db, self._terms, now)
             rows = db.execute(
                 "SELECT number, partition, key, instance_id, label, annotator, max(answered_ms, asked_ms), "
                 "weight, given FROM answer WHERE state = 'waiting' AND due_ms <= ? "

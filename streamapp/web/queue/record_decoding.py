@@ -1,4 +1,4 @@
-"""Decoding: records of topics as requests, labels, feature values and declarations of controls."""
+"""Decoding: records of topics as requests, labels, feature values, audit entries and declared names."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from streamapp.web.queue.cards import (
 )
 from streamapp.web.queue.closed_classes import ClassControl, class_control
 from topics.codecs import (
+    decode_audit,
     decode_controls,
     decode_feature_requests,
     decode_feature_values,
@@ -29,7 +30,7 @@ from topics.codecs import (
     decode_labels,
 )
 from topics.codecs.avro.output_reader import AS_WRITTEN, OutputReader
-from topics.columns.records import FeatureRequest, Features, Headers, RawRecords
+from topics.columns.records import AuditEntry, FeatureRequest, Features, Headers, RawRecords
 
 
 def requests_of(messages: Sequence[Message], outputs: OutputReader = AS_WRITTEN) -> list[Request]:
@@ -103,6 +104,12 @@ def feature_requests_of(messages: Sequence[Message]) -> list[Request]:
             )
         )
     return requests
+
+
+def audit_entries_of(messages: Sequence[Message]) -> list[AuditEntry]:
+    """Return the entries among records of one partition of `audit`; other records are left out."""
+    decoded = decode_audit([message.value() or b"" for message in messages])
+    return [entry for entry in decoded if isinstance(entry, AuditEntry)]
 
 
 def values_of(messages: Sequence[Message], outputs: OutputReader = AS_WRITTEN) -> list[Values]:

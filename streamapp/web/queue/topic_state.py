@@ -8,7 +8,9 @@ from streamapp.web.annotation_terms import Terms
 from streamapp.web.queue import expiry, intake
 from streamapp.web.queue.cards import Attribute, Label, Request, Values
 from streamapp.web.queue.closed_classes import ClassControl
+from streamapp.web.queue.quality import annotator_models
 from streamapp.web.store import Store
+from topics.columns.records import AuditEntry
 
 
 class TopicState:
@@ -47,11 +49,12 @@ class TopicState:
         values: Sequence[Values] = (),
         attributes: Sequence[Attribute] = (),
         controls: Sequence[ClassControl] = (),
+        audit: Sequence[AuditEntry] = (),
     ) -> None:
         """Store what was read, with the next offsets.
 
-        The order in which records come makes no difference, except for the controls of one key. `classes`:
-        model key and class name.
+        The order in which records come makes no difference, except for the controls of one key and the
+        entries of one user. `classes`: model key and class name.
         """
         with self._store.transaction(durable=False) as db:  # not durable: the topics have the records
             intake.take_labels(db, labels, now)
@@ -62,6 +65,7 @@ class TopicState:
             intake.take_answered(db, requests)
             intake.take_class_controls(db, controls)
             intake.take_names(db, {*names, *classes}, attributes)
+            annotator_models.take(db, audit)
             intake.next_offsets(db, positions)
 
     def tidy(self, now: int) -> None:

@@ -41,7 +41,7 @@ def test_entries_of_the_label_page_come_back_as_its_answers() -> None:
 
 def test_votes_are_in_the_entry_of_their_outcome() -> None:
     with closing(Store(":memory:")) as store:
-        queue, audit = LabelQueue(store, replace(TERMS, agree=2, weighted=True)), AuditLog(store)
+        queue, audit = LabelQueue(store, replace(TERMS, agree=2, weighted="share")), AuditLog(store)
         ask(queue, named("one"))
         for annotator in ("ann", "bob"):
             card = queue.leases.next_card(annotator, NOW)

@@ -16,7 +16,7 @@ from tests.unit.streamapp.web.queue.requests import NOW, REQUEST, TERMS, ask, id
 @pytest.fixture
 def jury() -> Iterator[LabelQueue]:
     store = Store(":memory:")
-    yield LabelQueue(store, replace(TERMS, agree=3, weighted=True))
+    yield LabelQueue(store, replace(TERMS, agree=3, weighted="share"))
     store.close()
 
 

@@ -1,0 +1,1 @@
+"""Quality of answers: the annotator models of a store, and gold questions."""
