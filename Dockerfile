@@ -30,7 +30,7 @@ WORKDIR /src
 COPY pyproject.toml constraints.txt README.md LICENSE NOTICE ./
 RUN mkdir core topics streamapp \
     && touch core/__init__.py topics/__init__.py streamapp/__init__.py \
-    && pip install --constraint constraints.txt --only-binary=:all: --no-binary=streamgrove '.[web,msk-iam,otel,protobuf]' \
+    && pip install --constraint constraints.txt --only-binary=:all: --no-binary=streamgrove '.[web,bridge,msk-iam,otel,protobuf]' \
     && pip uninstall --yes streamgrove
 
 COPY core core

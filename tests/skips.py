@@ -23,6 +23,7 @@ ALLOWED = {
     r"promtool is not here": "a machine without Debian's package prometheus",
     r"docker compose is not installed": "a machine without the plug-in",
     r"label-studio is not installed": "an environment without Label Studio, which needs one of its own",
+    r"argilla-server is not installed": "an environment without Argilla, which needs one of its own",
     r"peak memory is read from /proc": "a system that is no Linux",
     r"python3\.\d+ is not here": "a machine without that Python",
     r"needs pidfd_open .*": "a system that is no Linux",

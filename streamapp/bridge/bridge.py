@@ -1,6 +1,6 @@
 """Bridge: one thread sends requests as tasks, one sends annotations as labels; webhooks speed up the second.
 
-Both directions may repeat work without harm. Requests: offsets are committed when Label Studio has the
+Both directions may repeat work without harm. Requests: offsets are committed when the label tool has the
 tasks. A bridge that starts, or is in doubt after a failure, first reads the tasks that exist. Labels: an
 annotation is remembered in `store` when the broker has its label. A bridge that dies between the two sends
 the label again, which a worker counts as a duplicate.
@@ -15,15 +15,14 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from confluent_kafka import KafkaError, Message, TopicPartition
 
 from streamapp.bridge.declared import DeclaredClasses, NotReadError
-from streamapp.bridge.label_studio import LabelStudio, LabelStudioError
-from streamapp.bridge.tasks import REQUEST, Choice, Given, given_by, task_of
+from streamapp.bridge.label_tool import Annotation, Given, LabelTool, LabelToolError, Task
 from streamapp.web.queue.closed_classes import refusal
 from streamapp.web.queue.record_decoding import requests_of
 from topics.clients.access import Access, denied_kind
@@ -52,7 +51,6 @@ class BridgePlan:
     names: TopicNames
     group_id: str
     store: Path
-    choice: Choice = field(default_factory=Choice)
     sweep_s: float = 60.0  # between reads of all tasks, which find annotations without a webhook
     text_max: int = 1024  # bytes of a class, text.max.bytes of the workers
 
@@ -64,7 +62,7 @@ class Bridge:
         self,
         plan: BridgePlan,
         kafka: Mapping[str, Any],
-        tool: LabelStudio,
+        tool: LabelTool,
         outputs: OutputReader = AS_WRITTEN,
     ) -> None:
         """Connect to the broker and the label tool; raises errors of either. `outputs` reads requests."""
@@ -78,7 +76,9 @@ class Bridge:
         self._stop = threading.Event()
         self._taken = _Taken(plan.store)
         self._declared = DeclaredClasses(kafka, plan.names.controls)
-        self._refused: OrderedDict[tuple[int, str], None] = OrderedDict()  # labels whose refusal was logged
+        self._refused: OrderedDict[tuple[int | str, str], None] = (
+            OrderedDict()
+        )  # labels whose refusal was logged
         self._known: set[str] | None = None  # request ids of the tool's tasks; None: not read yet
         self._lock = threading.Lock()  # for the sender and `taken`: webhooks call from their own threads
         self._sender = Sender(kafka, self._stop.is_set)
@@ -157,15 +157,15 @@ class Bridge:
 
     def _add(self, requests: Sequence[Any]) -> None:
         if self._known is None:
-            self._known = {str(task.get("data", {}).get(REQUEST)) for task in self._tool.tasks()}
+            ids = (self._tool.request_of(task) for task in self._tool.tasks())
+            self._known = {request_id for request_id in ids if request_id is not None}
         new = {request.request_id: request for request in requests if request.request_id not in self._known}
         if not new:
             return
-        tasks = [task_of(request, self._plan.choice) for request in new.values()]
         existing, self._known = self._known, None  # in doubt until the tool answers
-        self._tool.add(tasks)
+        self._tool.add_requests(list(new.values()))
         self._known = existing | new.keys()
-        logger.info("%d requests are tasks of project %d", len(new), self._tool.project)
+        logger.info("%d requests are tasks of %s", len(new), self._tool.place)
 
     def _good(self, messages: Iterable[Message]) -> list[Message]:
         good = []
@@ -189,7 +189,7 @@ class Bridge:
         while not self._stop.is_set():
             try:
                 call()
-            except LabelStudioError as error:
+            except LabelToolError as error:
                 if not error.passes:
                     raise
                 logger.warning("%s; trying again in %g s", error, AGAIN_S)
@@ -199,7 +199,7 @@ class Bridge:
 
     # -- labels in --------------------------------------------------------------------------------------
 
-    def taken(self, task: Mapping[str, Any], annotations: Iterable[Mapping[str, Any]]) -> int:
+    def taken(self, task: Task, annotations: Iterable[Annotation]) -> int:
         """Send labels of annotations that were not sent before; return how many, once the broker has them.
 
         A label that the worker would dead-letter is not sent, but logged. The request stays open, and a
@@ -207,7 +207,7 @@ class Bridge:
         """
         answers = [
             answer
-            for answer in (given_by(task, annotation) for annotation in annotations)
+            for answer in (self._tool.given_by(task, annotation) for annotation in annotations)
             if answer is not None
         ]
         with self._turn():
@@ -249,7 +249,7 @@ class Bridge:
         problem = self._problem(answer)
         place = (answer.annotation, answer.label or "")
         if problem and place not in self._refused:
-            logger.warning("annotation %d is not sent: %s", answer.annotation, problem)
+            logger.warning("annotation %s is not sent: %s", answer.annotation, problem)
             self._refused[place] = None
             while len(self._refused) > REFUSED_MAX:
                 self._refused.popitem(last=False)
@@ -280,7 +280,7 @@ class Bridge:
             if self._stop.is_set():
                 return
             try:
-                n = self.taken(task, task.get("annotations") or ())
+                n = self.taken(task, self._tool.annotations_of(task))
             except NotReadError as error:
                 logger.warning("%s; the next sweep tries again", error)
                 return

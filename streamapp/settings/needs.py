@@ -11,6 +11,7 @@ from streamapp.errors import StreamappError
 
 EXTRAS: Final = {
     "web": ("nicegui", "argon2"),
+    "bridge": ("starlette", "uvicorn", "h11"),
     "experiments": ("matplotlib",),
     "protobuf": ("google.protobuf", "grpc_tools"),
     "otel": ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"),

@@ -88,6 +88,11 @@ RIGHTS: Final[Mapping[str, tuple[Right, ...]]] = {
         *_topics((TopicNames.labels,), "Write"),
         Right("group", "-label-studio", ("Read",)),
     ),
+    "bridge argilla": (
+        *_topics((TopicNames.label_requests, TopicNames.controls), "Read"),
+        *_topics((TopicNames.labels,), "Write"),
+        Right("group", "-argilla", ("Read",)),
+    ),
     "replay": _topics((TopicNames.instances, TopicNames.labels), "Write"),
     "replay --max-outstanding": (
         *_topics((TopicNames.instances, TopicNames.labels), "Write"),

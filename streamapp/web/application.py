@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import socket
-import ssl
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from nicegui import ui
 from streamapp.errors import UsageError
 from streamapp.web.annotation_terms import Terms
 from streamapp.web.audit_log import AuditLog
+from streamapp.web.certificate import server_tls
 from streamapp.web.clock import now_ms
 from streamapp.web.guard import LOOPBACK, Entry, Guard
 from streamapp.web.layout.theme import serve_assets
@@ -84,18 +84,7 @@ class WebPlan:
                 "--users and --proxy-header must not be given together: each of them decides who comes in"
             )
             raise UsageError(message)
-        if (self.certificate is None) != (self.private_key is None):
-            message = "--certificate and --private-key must be given together"
-            raise UsageError(message)
-        if self.certificate is not None:
-            try:
-                ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.certificate, self.private_key)
-            except OSError as error:
-                message = (
-                    f"--certificate {self.certificate} with --private-key {self.private_key} cannot be "
-                    f"used: {error}; name a certificate and its key, both PEM"
-                )
-                raise UsageError(message) from None
+        server_tls(self.certificate, self.private_key)
 
 
 class _Part(threading.Thread):

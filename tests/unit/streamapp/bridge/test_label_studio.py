@@ -13,7 +13,8 @@ from urllib.request import urlopen
 import pytest
 
 from streamapp.bridge.label_studio import LabelStudio, LabelStudioError
-from streamapp.bridge.tasks import Choice, Given, given_by, task_of
+from streamapp.bridge.label_tool import Given
+from streamapp.bridge.tasks import Choice, given_by, task_of
 from streamapp.bridge.webhooks import Webhooks
 from streamapp.errors import StreamappError
 from streamapp.web.queue.cards import Request

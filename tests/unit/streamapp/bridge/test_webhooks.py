@@ -6,17 +6,24 @@ import json
 import random
 import re
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
 import pytest
+import trustme
 
-from streamapp.bridge import webhooks
-from streamapp.bridge.tasks import Given, given_by
-from streamapp.bridge.webhooks import BODIES_MAX, BODY_MAX, CONNECTIONS_MAX, Webhooks
+from streamapp.bridge import open_connections
+from streamapp.bridge.label_tool import Given
+from streamapp.bridge.open_connections import BODIES_MAX, BODY_MAX, CONNECTIONS_MAX
+from streamapp.bridge.tasks import given_by
+from streamapp.bridge.webhooks import Webhooks
+from streamapp.web.certificate import server_tls
 
 PATIENCE = 120.0
 DATA = {"grove_request_id": "r", "grove_key": "k", "grove_instance_id": "i", "grove_partition": 0}
@@ -56,7 +63,7 @@ def server(bridge: Bridge) -> Iterator[Webhooks]:
 
 
 def connect(server: Webhooks) -> socket.socket:
-    return socket.create_connection(server.server_address[:2], PATIENCE)  # type: ignore[arg-type]
+    return socket.create_connection(server.server_address, PATIENCE)
 
 
 def request(body: bytes, *headers: str, length: int | str | None = None) -> bytes:
@@ -125,7 +132,7 @@ def test_clients_that_never_finish_hold_up_themselves_alone(server: Webhooks, br
 def test_a_byte_now_and_then_does_not_keep_a_connection(
     server: Webhooks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(webhooks, "TIMEOUT_S", 0.1)
+    monkeypatch.setattr(open_connections, "TIMEOUT_S", 0.1)
     with connect(server) as client:
         assert any(_dripped(client, byte) for byte in request(GOOD) * 10)
 
@@ -146,9 +153,7 @@ def test_bodies_of_all_together_are_bounded(server: Webhooks) -> None:
         for n, client in enumerate(clients):
             client.sendall(request(share, length=BODY_MAX))
             assert answer(server, request(GOOD))[0] == 200, n
-        with server._changing:
-            held = sum(open_body.bytes for open_body in server._open.values())
-        assert held <= BODIES_MAX
+        assert server.connections.held_bytes <= BODIES_MAX
         assert has_ended(clients[0], PATIENCE)
 
 
@@ -238,6 +243,7 @@ def test_odd_parts_of_a_body_end_no_request(server: Webhooks, bridge: Bridge) ->
         code, text = answer(server, request(json.dumps(body).encode()))
         assert code == 200, (body, text)
     for given in bridge.given:
+        assert isinstance(given.annotation, int)
         assert 0 <= given.annotation < 2**63
         assert 0 <= given.partition < 2**31
         assert len(given.annotator) < 300
@@ -260,3 +266,31 @@ def test_damaged_requests_leave_the_server_as_it_was(
     assert answer(server, request(GOOD))[0] == 200
     assert "a webhook ended with" not in caplog.text
     wait_for_threads(threads + 2)
+
+
+def test_webhooks_come_over_tls_and_a_handshake_that_never_ends_is_ended(
+    bridge: Bridge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(open_connections, "TIMEOUT_S", 0.2)
+    authority = trustme.CA()
+    pair = authority.issue_cert("127.0.0.1")
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    pair.cert_chain_pems[0].write_to_path(certificate)
+    pair.private_key_pem.write_to_path(key)
+    trusting = ssl.create_default_context()
+    authority.configure_trust(trusting)
+    with Webhooks(("127.0.0.1", 0), "", bridge.take, tls=server_tls(certificate, key)) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        with ExitStack() as stack:
+            silent = [stack.enter_context(connect(server)) for _ in range(CONNECTIONS_MAX + 4)]
+            plain = stack.enter_context(connect(server))
+            plain.sendall(request(GOOD))
+            url = f"https://127.0.0.1:{server.server_address[1]}/"
+            with urlopen(Request(url, GOOD), timeout=PATIENCE, context=trusting) as response:
+                assert json.load(response) == {"detail": "1 labels sent"}
+            assert all(has_ended(client, PATIENCE) for client in silent)
+            assert b"200" not in plain.recv(1 << 16)
+        server.shutdown()
+        thread.join(PATIENCE)
+    assert len(bridge.given) == 1
