@@ -4,22 +4,23 @@
     GET  /subjects/SUBJECT/versions/VERSION             a referenced schema
     POST /subjects/SUBJECT/versions                     the id of a schema, registered if it is new
 
-It waits for an answer, so nothing calls it in an event loop. Answers are kept, because the schema of an id
-never changes.
+It waits for an answer, so nothing calls it in an event loop. The newest answers are kept, because the schema
+of an id never changes.
 """
 
 from __future__ import annotations
 
 import json
 import threading
-import time
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from topics.errors import RegistryError, TokenError, UnknownSchemaError
+from topics.http_answers import BodyError, LargeBodyError, bounded_body, innermost
 from topics.registry.registered_schema import (
     KINDS,
     Kind,
@@ -29,7 +30,6 @@ from topics.registry.registered_schema import (
     SchemaId,
 )
 from topics.registry.registry_access import URL, RegistryAccess
-from topics.tokens.oidc import innermost
 
 if TYPE_CHECKING:
     from requests import PreparedRequest, Response, Session
@@ -38,6 +38,7 @@ CONNECT_S: Final = 5.0
 READ_S: Final = 10.0  # between two pieces of an answer
 ANSWER_S: Final = 30.0  # for a whole answer
 MOST_BYTES: Final = 4 << 20  # of an answer
+MOST_KEPT: Final = 1024  # answers of a kind
 MOST_REFERENCES: Final = 500  # schemas that a schema needs, directly or not
 MOST_SHOWN: Final = 200  # characters of the registry's own reason
 
@@ -52,8 +53,8 @@ class Registry:
     def __init__(self, access: RegistryAccess) -> None:
         self._access = access
         self._local = threading.local()
-        self._schemas: dict[SchemaId, RegisteredSchema] = {}
-        self._ids: dict[tuple[str, Kind, str, tuple[Reference, ...]], int] = {}
+        self._schema = lru_cache(MOST_KEPT)(self._requested_schema)
+        self._schema_id = lru_cache(MOST_KEPT)(self._registered_id)
 
     def __repr__(self) -> str:
         """Return the addresses; no secret is ever shown."""
@@ -70,36 +71,33 @@ class Registry:
         Raises UnknownSchemaError if the registry does not have it, RegistryError if it does not answer, or if
         its answer is no schema.
         """
-        schema = self._schemas.get(schema_id)
-        if schema is None:
-            kind = "ids" if isinstance(schema_id, int) else "guids"
-            answer = self._request("GET", f"/schemas/{kind}/{schema_id}")
-            text, of_kind = self._text(answer), self._kind(answer)
-            references = self._referenced(self._references(answer))
-            schema = RegisteredSchema(schema_id, of_kind, text, references)
-            self._schemas[schema_id] = schema
-        return schema
+        return self._schema(schema_id)
 
     def register(self, subject: str, kind: Kind, text: str, references: Sequence[Reference] = ()) -> int:
         """Return the id of a schema under a subject, to which it is added if it is new.
 
         Raises RegistryError, also for a schema that is not compatible with the subject's versions.
         """
-        key = subject, kind, text, tuple(references)
-        schema_id = self._ids.get(key)
-        if schema_id is None:
-            body: dict[str, Any] = {"schema": text, "schemaType": kind}
-            if references:
-                body["references"] = [
-                    {"name": reference.name, "subject": reference.subject, "version": reference.version}
-                    for reference in references
-                ]
-            answer = self._request("POST", f"/subjects/{quote(subject, safe='')}/versions", body)
-            schema_id = answer.get("id")
-            if type(schema_id) is not int:
-                message = f"{self.place} answers without an id for subject {subject}; is it a registry?"
-                raise RegistryError(message)
-            self._ids[key] = schema_id
+        return self._schema_id(subject, kind, text, tuple(references))
+
+    def _requested_schema(self, schema_id: SchemaId) -> RegisteredSchema:
+        kind = "ids" if isinstance(schema_id, int) else "guids"
+        answer = self._request("GET", f"/schemas/{kind}/{schema_id}")
+        text, of_kind = self._text(answer), self._kind(answer)
+        return RegisteredSchema(schema_id, of_kind, text, self._referenced(self._references(answer)))
+
+    def _registered_id(self, subject: str, kind: Kind, text: str, references: tuple[Reference, ...]) -> int:
+        body: dict[str, Any] = {"schema": text, "schemaType": kind}
+        if references:
+            body["references"] = [
+                {"name": reference.name, "subject": reference.subject, "version": reference.version}
+                for reference in references
+            ]
+        answer = self._request("POST", f"/subjects/{quote(subject, safe='')}/versions", body)
+        schema_id: Any = answer.get("id")
+        if type(schema_id) is not int:
+            message = f"{self.place} answers without an id for subject {subject}; is it a registry?"
+            raise RegistryError(message)
         return schema_id
 
     def _referenced(self, references: Sequence[Reference]) -> tuple[ReferencedSchema, ...]:
@@ -245,19 +243,12 @@ class Registry:
 
 
 def _body(response: Response, url: str) -> bytes:
-    """Return the body of an answer, which is bounded in bytes and in time."""
-    deadline = time.monotonic() + ANSWER_S
-    body = bytearray()
-    # `read1` returns each piece when it arrives; other methods wait for all the bytes that were requested.
-    while piece := response.raw.read1(1 << 16, decode_content=True):
-        body += piece
-        if len(body) > MOST_BYTES:
-            message = f"{URL}={url} answers with more than {MOST_BYTES} bytes; is it a registry?"
-            raise RegistryError(message)
-        if time.monotonic() > deadline:
-            message = f"{URL}={url} has not sent its answer within {ANSWER_S:g} s"
-            raise RegistryError(message)
-    return bytes(body)
+    try:
+        return bounded_body(response, MOST_BYTES, ANSWER_S)
+    except BodyError as error:
+        remedy = "; is it a registry?" if isinstance(error, LargeBodyError) else ""
+        message = f"{URL}={url} {error}{remedy}"
+        raise RegistryError(message) from None
 
 
 def _object(body: bytes) -> Mapping[str, Any] | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import math
-import time
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from urllib.parse import quote_plus, urlsplit
 
 from topics.errors import TokenError, TokenRefusedError
+from topics.http_answers import LargeBodyError, SlowBodyError, bounded_body, innermost
 from topics.tokens.providers import SUBJECT_CLAIM
 from topics.tokens.token import MOST_BYTES, SUBJECT, Token, read_token
 
@@ -31,7 +31,6 @@ AUTHORITIES: Final = "https.ca.location"
 CONNECT_S: Final = 5.0
 READ_S: Final = 5.0  # between two pieces of an answer
 ANSWER_S: Final = 15.0  # for a whole answer
-CHUNK_BYTES: Final = 1 << 14
 BUSY: Final = (408, 425, 429, 500, 502, 503, 504)
 """HTTP statuses of an endpoint that may answer the same request later."""
 MOST_SHOWN: Final = 200  # characters of the endpoint's own reason
@@ -80,6 +79,7 @@ class Oidc:
         """Request a token. Raises TokenError if another request may succeed, TokenRefusedError if not."""
         from requests import RequestException, post
         from requests.auth import HTTPBasicAuth
+        from urllib3.exceptions import HTTPError
 
         identity = self._client, self._secret
         if self._encodes:
@@ -97,25 +97,21 @@ class Oidc:
                 stream=True,
             ) as response:
                 return self._token(response.status_code, self._body(response))
-        except (RequestException, OSError) as error:
+        except (RequestException, HTTPError, OSError) as error:
             reason = innermost(error)
             remedy = f"; check it and {AUTHORITIES}" if "certificate" in reason.lower() else ""
             message = f"{self.place} does not answer ({reason}){remedy}"
             raise TokenError(message) from None  # the request in the chain holds the secret
 
     def _body(self, response: Response) -> bytes:
-        """Return the body, which is bounded in bytes and in time."""
-        deadline = time.monotonic() + ANSWER_S
-        body = b""
-        for piece in response.iter_content(CHUNK_BYTES):
-            body += piece
-            if len(body) > MOST_BYTES:
-                message = f"{self.place} answers with more than {MOST_BYTES} bytes; correct the address"
-                raise TokenRefusedError(message)
-            if time.monotonic() > deadline:
-                message = f"{self.place} has not sent its answer within {ANSWER_S:g} s"
-                raise TokenError(message)
-        return body
+        try:
+            return bounded_body(response, MOST_BYTES, ANSWER_S)
+        except LargeBodyError as error:
+            message = f"{self.place} {error}; correct the address"
+            raise TokenRefusedError(message) from None
+        except SlowBodyError as error:
+            message = f"{self.place} {error}"
+            raise TokenError(message) from None
 
     def _token(self, status: int, body: bytes) -> Token:
         answer = _json(body)
@@ -162,19 +158,6 @@ def url_problems(url: str) -> Iterator[str]:
         yield f"{URL} must have no user and no password in it; set {CLIENT} and {SECRET} instead"
     elif parts.scheme.lower() not in ("https", "http") or not parts.hostname or parts.fragment or port == 0:
         yield f"{URL}={url} must be an https address; write it like https://login.example.com/oauth2/token"
-
-
-def innermost(error: BaseException) -> str:
-    """Return the innermost cause of an error in a few words; the outer errors repeat the address."""
-    cause = error
-    while True:
-        inner = getattr(cause, "reason", None) or next(
-            (part for part in cause.args if isinstance(part, BaseException)), None
-        )
-        if not isinstance(inner, BaseException):
-            break
-        cause = inner
-    return str(cause).rpartition("object at ")[2].partition(": ")[2] or str(cause) or type(cause).__name__
 
 
 def _life(seconds: Any) -> float | None:

@@ -7,13 +7,13 @@ import json
 import socket
 import threading
 from base64 import b64encode
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
 
+from tests.dripping_server import dripping_server
 from tests.registry_endpoint import RegistryEndpoint, answered, failed
 from topics.errors import RegistryError, UnknownSchemaError
 from topics.registry import client as module
@@ -127,32 +127,10 @@ def test_the_check_for_a_registry_is_bounded(monkeypatch: pytest.MonkeyPatch) ->
         client_of(endpoint.url).schema(1)
 
 
-class _Dripping(BaseHTTPRequestHandler):
-    """Sends one byte of its answer, and the others never."""
-
-    ends = threading.Event()
-
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.send_header("Content-Length", "1000")
-        self.end_headers()
-        self.wfile.write(b"{")
-        self.ends.wait()
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-
 def test_an_answer_that_drips_is_bounded_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "ANSWER_S", 0.0)
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Dripping) as server:
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        try:
-            with pytest.raises(RegistryError, match="has not sent its answer within 0 s"):
-                client_of(f"http://127.0.0.1:{server.server_address[1]}").schema(1)
-        finally:
-            _Dripping.ends.set()
-            server.shutdown()
+    with dripping_server() as url, pytest.raises(RegistryError, match="has not sent its answer within 0 s"):
+        client_of(url).schema(1)
 
 
 def test_an_answer_that_is_cut_off() -> None:

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 import trustme
 
+from tests.dripping_server import dripping_server
 from tests.token_endpoint import Answer, TokenEndpoint, granted, jwt, refused
 from topics.errors import TokenError, TokenRefusedError
+from topics.tokens import oidc
 from topics.tokens.oidc import Oidc
 from topics.tokens.token import MOST_BYTES, UNKNOWN_LIFE_S, Token
 
@@ -127,6 +129,12 @@ def test_an_endpoint_that_is_away_is_named_with_the_reason() -> None:
     with TokenEndpoint() as endpoint:
         url = endpoint.url
     with pytest.raises(TokenError, match=r"token.endpoint.url=\S+ does not answer \(.*Connection refused\)"):
+        provider(url).fetch()
+
+
+def test_an_answer_that_drips_is_bounded_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(oidc, "ANSWER_S", 0.0)
+    with dripping_server() as url, pytest.raises(TokenError, match="has not sent its answer within 0 s"):
         provider(url).fetch()
 
 
