@@ -59,6 +59,10 @@ class UnknownSchemaError(RegistryError):
     """A schema that the registry does not have: the same request will hardly succeed."""
 
 
+class ReaderError(RegistryError):
+    """The reader of a schema cannot be made on this machine; a later attempt may succeed."""
+
+
 class BrokerError(TopicsError):
     """A broker that cannot be reached in time or refuses a request: the message names its address."""
 

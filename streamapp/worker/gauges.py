@@ -58,11 +58,11 @@ def manager_gauges(manager: TaskManager, health: Health, group: str) -> Iterator
 
 def token_gauges(tokens: TokenSource) -> Iterator[Metric]:
     """Yield the gauge of the token with which this worker's clients sign in, once there is one."""
-    left = tokens.status.seconds_left
+    seconds_left = tokens.status.seconds_left
     yield gauge(
         "grove_token_expires_seconds",
         "Seconds until the token of the sign-in ends; below 0 after its end (process).",
-        [] if left is None else [((), left)],
+        [] if seconds_left is None else [((), seconds_left)],
     )
 
 

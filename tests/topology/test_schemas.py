@@ -24,6 +24,9 @@ from tests.topology.partition import ALWAYS, PARTITION, Record, config
 from topics.codecs.frames.schema_ids import schema_ids
 from topics.codecs.frames.wire_format import framed
 from topics.columns.records import Schemas
+from topics.errors import ReaderError
+from topics.registry import known_schemas
+from topics.registry.absent_ids import not_registered
 from topics.registry.client import Registry
 from topics.registry.known_schemas import KnownSchemas
 from topics.registry.registered_schema import RegisteredSchema, SchemaId
@@ -42,7 +45,7 @@ class BySchemas(Logged):
 
     def process(self, run: TaskRun) -> tuple[Effects, Any]:
         named = zip(run.raw.offsets, schema_ids(run.raw), strict=True)
-        unknown: dict[int, SchemaId] = {offset: UNKNOWN for offset, number in named if number == UNKNOWN}
+        unknown = {offset: not_registered(UNKNOWN) for offset, number in named if number == UNKNOWN}
         return super().process(replace(run, raw=run.raw.read_by(SCHEMAS), unknown=unknown))
 
     def replayed(self, schemas: SchemasOf | None, piece: int = 1000) -> Task:
@@ -124,6 +127,23 @@ def test_a_worker_has_schemas_looked_up_and_restores_later() -> None:
         assert schemas_at_hand(schemas, PARTITION, [1]) == SCHEMAS
         with pytest.raises(RestoreError, match="schema 2, which the registry has lost"):
             schemas_at_hand(schemas, PARTITION, [1, 2])
+
+
+def test_a_replay_whose_reader_cannot_be_made_ends_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(schema: RegisteredSchema) -> None:
+        message = "protoc ends with code -11"
+        raise ReaderError(message)
+
+    monkeypatch.setattr(known_schemas, "MOST_TRIES", 1)
+    with RegistryEndpoint(schemas__ids__1=answered(schema=JSON.text, schemaType="JSON")) as endpoint:
+        access = registry_access({"schema.registry.url": endpoint.url})
+        assert access is not None
+        schemas, result = KnownSchemas(Registry(access), fails), threading.Event()
+        schemas.on_result(result.set)
+        schemas.request([1])
+        assert result.wait(60)
+        with pytest.raises(RestoreError, match=r"schema 1, which cannot be used now \(.*code -11\)"):
+            schemas_at_hand(schemas, PARTITION, [1])
 
 
 def test_the_journal_holds_whether_schemas_are_in_use() -> None:

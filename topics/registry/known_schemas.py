@@ -1,19 +1,21 @@
 """Known schemas: the schemas of a process by id; a thread looks up those that are needed.
 
-An id that cannot be looked up now is looked up again until the registry answers. An event loop may call
-`schemas` and `request`, which never wait; `look_up` waits.
+An id that cannot be looked up now is looked up again until the registry answers. A reader that cannot be
+made is tried MOST_TRIES times: then the id counts as absent for a while. An event loop may call `schemas`,
+`request` and `forget_unused`, which never wait; `look_up` waits.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from topics.errors import RegistryError, UnknownSchemaError
-from topics.registry.absent_ids import AbsentIds
+from topics.errors import ReaderError, RegistryError, UnknownSchemaError
+from topics.registry.absent_ids import AbsentIds, not_registered
 from topics.registry.client import Registry
 from topics.registry.registered_schema import RegisteredSchema, SchemaId
 
@@ -21,11 +23,18 @@ logger = logging.getLogger(__name__)
 
 FIRST_PAUSE_S: Final = 0.5
 LONGEST_PAUSE_S: Final = 10.0
+MOST_TRIES: Final = 10
+"""Attempts to make a reader, over about a minute: memory or disk may be short for a moment."""
+MOST_KNOWN: Final = 2048
+"""Schemas that are kept: fewer than readers (`schema_readers`), so no event loop makes a reader again."""
 MOST_LOGGED: Final = 20
 """Absent ids at a time that have a line of the log each: a producer may make up any number of ids."""
 
 Prepare = Callable[[RegisteredSchema], object]
-"""A function that makes the reader of a schema, which may take seconds. Raises RegistryError."""
+"""A function that makes the reader of a schema, which may take seconds.
+
+Raises RegistryError if waiting helps, ReaderError if that is not sure.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +54,8 @@ class KnownSchemas:
 
     def __init__(self, registry: Registry, prepare: Prepare) -> None:
         self._registry, self._prepare = registry, prepare
-        self._known: dict[SchemaId, RegisteredSchema] = {}
+        self._known: OrderedDict[SchemaId, RegisteredSchema] = OrderedDict()  # the last used at the end
+        self._tries: OrderedDict[SchemaId, int] = OrderedDict()  # attempts to make a reader that failed
         self._absent = AbsentIds()
         self._wanted: dict[SchemaId, None] = {}  # in order
         self._changed = threading.Condition()
@@ -70,15 +80,30 @@ class KnownSchemas:
         """Have a function called, in the thread, after each look-up that succeeds."""
         self._tell = tell
 
-    def schemas(self, ids: Iterable[SchemaId]) -> tuple[Mapping[SchemaId, RegisteredSchema], set[SchemaId]]:
-        """Return the known schemas among some ids, and the ids that the registry does not have."""
-        present, absent = {}, set()
-        for schema_id in ids:
-            if (schema := self._known.get(schema_id)) is not None:
-                present[schema_id] = schema
-            elif schema_id in self._absent:
-                absent.add(schema_id)
+    def schemas(
+        self, ids: Iterable[SchemaId]
+    ) -> tuple[Mapping[SchemaId, RegisteredSchema], Mapping[SchemaId, str]]:
+        """Return the known schemas among some ids, and for each id that cannot be had the reason."""
+        present: dict[SchemaId, RegisteredSchema] = {}
+        absent: dict[SchemaId, str] = {}
+        with self._changed:
+            for schema_id in ids:
+                if (schema := self._known.get(schema_id)) is not None:
+                    self._known.move_to_end(schema_id)
+                    present[schema_id] = schema
+                elif (reason := self._absent.reason(schema_id)) is not None:
+                    absent[schema_id] = reason
         return present, absent
+
+    def forget_unused(self, needed: Collection[SchemaId]) -> None:
+        """Forget the least recently used schemas beyond MOST_KNOWN, but none of `needed`."""
+        with self._changed:
+            if len(self._known) <= MOST_KNOWN:
+                return
+            for schema_id in [schema_id for schema_id in self._known if schema_id not in needed]:
+                if len(self._known) <= MOST_KNOWN:
+                    return
+                del self._known[schema_id]
 
     def are_pending(self, ids: Iterable[SchemaId]) -> bool:
         """Whether some ids are still to be looked up.
@@ -99,12 +124,21 @@ class KnownSchemas:
             self._changed.notify_all()
 
     def look_up(self, schema_id: SchemaId) -> RegisteredSchema:
-        """Return a schema, with its reader made; raises RegistryError, UnknownSchemaError."""
-        schema = self._known.get(schema_id)
+        """Return a schema, with its reader made; raises RegistryError, ReaderError, UnknownSchemaError."""
+        with self._changed:
+            schema = self._known.get(schema_id)
         if schema is None:
             schema = self._registry.schema(schema_id)
-            self._prepare(schema)
-            self._known[schema_id] = schema
+            try:
+                self._prepare(schema)
+            except RegistryError:
+                raise
+            except Exception as error:
+                logger.exception("The reader of schema %s cannot be made", schema_id)
+                message = f"the reader cannot be made: {type(error).__name__}: {error}"
+                raise ReaderError(message) from error
+            with self._changed:
+                self._known[schema_id] = schema
         return schema
 
     def close(self) -> None:
@@ -142,17 +176,31 @@ class KnownSchemas:
         try:
             self.look_up(schema_id)
         except UnknownSchemaError as error:
-            self._note_absent(schema_id, error)
+            self._note_absent(schema_id, not_registered(schema_id), error)
+        except ReaderError as error:
+            tries = self._failed_tries(schema_id)
+            if tries < MOST_TRIES:
+                return str(error)
+            self._note_absent(schema_id, f"schema {schema_id}, tried {tries} times: {error}", error)
         except RegistryError as error:
             return str(error)
-        except Exception as error:  # a fault in a reader must not end the thread
-            logger.exception("The reader of schema %s cannot be made", schema_id)
-            return f"the reader of schema {schema_id} cannot be made: {type(error).__name__}: {error}"
+        except Exception as error:  # a fault in the client must not end the thread
+            logger.exception("Schema %s cannot be looked up", schema_id)
+            return f"schema {schema_id} cannot be looked up: {type(error).__name__}: {error}"
+        else:
+            self._tries.pop(schema_id, None)
         return ""
 
-    def _note_absent(self, schema_id: SchemaId, error: UnknownSchemaError) -> None:
+    def _failed_tries(self, schema_id: SchemaId) -> int:
+        """Count a reader that could not be made; return how often. An id that was absent has one more try."""
+        tries = self._tries[schema_id] = self._tries.pop(schema_id, 0) + 1
+        if len(self._tries) > MOST_KNOWN:
+            self._tries.popitem(last=False)
+        return tries
+
+    def _note_absent(self, schema_id: SchemaId, reason: str, error: RegistryError) -> None:
         with self._changed:
-            n_absent = self._absent.add(schema_id)
+            n_absent = self._absent.add(schema_id, reason)
         if n_absent <= MOST_LOGGED:
             logger.warning("Records with schema %s become dead letters: %s", schema_id, error)
         elif n_absent == MOST_LOGGED + 1:

@@ -40,9 +40,10 @@ def ways_out(partition: int) -> str:
 class AwaitedSchemasError(NotYetError):
     """Records to be replayed name schemas that have not been looked up yet."""
 
-    def __init__(self, ids: Collection[SchemaId]) -> None:
+    def __init__(self, first: str, ids: Collection[SchemaId]) -> None:
+        """first: an id that is missing; ids: of all schemas that these records need."""
         self.ids = frozenset(ids)
-        super().__init__(f"schema {min(map(str, ids))} is needed to replay records")
+        super().__init__(f"schema {first} is needed to replay records")
 
 
 class AbandonedError(Exception):

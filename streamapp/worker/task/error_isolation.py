@@ -26,7 +26,6 @@ from streamapp.worker.task.task import Task, TaskRun
 from topics.columns.records import RawRecords
 from topics.errors import Reason
 from topics.fetching.refused import RefusedBatch
-from topics.registry.registered_schema import SchemaId
 
 T = TypeVar("T")
 Encode = Callable[[Sequence[tuple[RawRecords, Effects]]], Sequence[Sequence[T] | Exception]]
@@ -153,13 +152,13 @@ def _around(task: Task, run: TaskRun, encode: Encode[T]) -> tuple[Effects, list[
         part = TaskRun(run.source, raw)
         if raw.offsets[0] in aside:
             batch = run.refused.get(raw.offsets[0])
-            schema_id = run.unknown.get(raw.offsets[0])
+            reason = run.unknown.get(raw.offsets[0])
             if batch is not None:
                 effects = _refused(task, part, batch)
-            elif raw.offsets[0] in run.skipped or schema_id is None:
+            elif raw.offsets[0] in run.skipped or reason is None:
                 effects = _skipped(task, part)
             else:
-                effects = _without_schema(task, part, schema_id)
+                effects = _without_schema(task, part, reason)
             records += _encoded(encode, raw, effects)
         else:
             (outcome,) = process_isolated([(task, part)], encode)
@@ -180,10 +179,9 @@ def _skipped(task: Task, single: TaskRun) -> Effects:
     return _instead(task, single, letter, "warning")
 
 
-def _without_schema(task: Task, single: TaskRun, schema_id: SchemaId) -> Effects:
-    """Return the dead letter of a record whose schema the registry does not have, and continue after it."""
-    detail = f"the schema registry does not have schema {schema_id}"
-    letter = DeadLetter(Origin.of(single.raw, 0), Reason.UNKNOWN_SCHEMA, detail, exception="UnknownSchema")
+def _without_schema(task: Task, single: TaskRun, reason: str) -> Effects:
+    """Return the dead letter of a record whose schema cannot be had, and continue after it."""
+    letter = DeadLetter(Origin.of(single.raw, 0), Reason.UNKNOWN_SCHEMA, reason, exception="UnknownSchema")
     return _instead(task, single, letter, "warning")
 
 

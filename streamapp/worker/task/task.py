@@ -44,7 +44,6 @@ from streamapp.worker.task.task_config import TaskConfig
 from streamapp.worker.task.unit import Unit
 from topics.columns.records import Controls, Features, FeatureValues, Instances, Ints64, Labels, RawRecords
 from topics.fetching.refused import NO_REFUSED, RefusedBatch
-from topics.registry.registered_schema import SchemaId
 
 logger = logging.getLogger(__name__)
 
@@ -66,8 +65,8 @@ class TaskRun:
     refused: Mapping[int, RefusedBatch] = field(
         default_factory=lambda: NO_REFUSED
     )  # by the offset of the record that stands for the batch
-    unknown: Mapping[int, SchemaId] = field(default_factory=dict)
-    """By offset, the id of a schema that the registry does not have."""
+    unknown: Mapping[int, str] = field(default_factory=dict)
+    """By offset, why a schema cannot be had."""
     dead: bool = False  # controls of a journal that became dead letters: they are refused again
 
 

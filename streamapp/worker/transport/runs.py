@@ -34,7 +34,6 @@ from streamapp.worker.transport.novelty import NOVEL_RECORDS, look_novel
 from topics.columns.records import RawRecords
 from topics.columns.spans import OFFSET, TIMESTAMP, Ints64, RecordSpans
 from topics.fetching.refused import NO_REFUSED, RefusedBatch
-from topics.registry.registered_schema import SchemaId
 
 logger = logging.getLogger(__name__)
 
@@ -72,8 +71,8 @@ class Run:
     refused: Mapping[int, RefusedBatch] = field(
         default_factory=lambda: NO_REFUSED
     )  # by the offset of the record that stands for the batch
-    unknown: Mapping[int, SchemaId] = field(default_factory=dict)
-    """By offset, the id of a schema that the registry does not have; such records become dead letters."""
+    unknown: Mapping[int, str] = field(default_factory=dict)
+    """By offset, why a schema cannot be had; such records become dead letters."""
 
     def cut(self, n: int) -> tuple[Run, Run]:
         """Return the run of the first n records, and the run of the others; there are more than n."""

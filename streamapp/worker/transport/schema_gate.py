@@ -2,7 +2,7 @@
 
 next run ──> ids ──all known──> run with its schemas
               │
-              ├─ unknown to the registry ──> its record becomes a dead letter
+              ├─ cannot be had ──> its record becomes a dead letter
               └─ not looked up yet ──> the records before it; the others go back, the partition waits
 """
 
@@ -80,9 +80,10 @@ class SchemaGate:
         if self._schemas is None:
             return run
         ids = distinct_schema_ids(run.raw)
-        present, absent = self._schemas.schemas(ids)
         self._waiting.pop(order.partition, None)
-        missing = ids - present.keys() - absent
+        self._schemas.forget_unused(ids.union(*self._waiting.values()))
+        present, absent = self._schemas.schemas(ids)
+        missing = ids - present.keys() - absent.keys()
         if missing:
             numbers = schema_ids(run.raw)
             first = next(row for row, number in enumerate(numbers) if number in missing)
@@ -99,5 +100,7 @@ class SchemaGate:
         unknown = {}
         if absent:
             named = zip(run.raw.offsets, schema_ids(run.raw), strict=True)
-            unknown = {offset: number for offset, number in named if number is not None and number in absent}
+            unknown = {
+                offset: absent[number] for offset, number in named if number is not None and number in absent
+            }
         return replace(run, raw=run.raw.read_by(present), unknown=unknown)

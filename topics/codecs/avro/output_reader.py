@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -9,11 +10,13 @@ from topics.codecs.frames.schema_ids import distinct_schema_ids
 from topics.codecs.frames.wire_format import PREFIX_BYTES, id_before_body
 from topics.columns.records import RawRecords
 from topics.errors import SchemaError, UnknownSchemaError
-from topics.registry.absent_ids import AbsentIds
+from topics.registry.absent_ids import AbsentIds, not_registered
 from topics.registry.registered_schema import RegisteredSchema, SchemaId
 
 if TYPE_CHECKING:
     from topics.codecs.avro.output_values import ValueReader
+
+MOST_READERS: Final = 1024
 
 
 class OutputReader:
@@ -25,7 +28,7 @@ class OutputReader:
     def __init__(self, schema_of: Callable[[SchemaId], RegisteredSchema] | None) -> None:
         """`schema_of`: returns the schema of an id, or raises RegistryError; None: there is no registry."""
         self._schema_of = schema_of
-        self._readers: dict[SchemaId, ValueReader | None] = {}
+        self._readers: OrderedDict[SchemaId, ValueReader | None] = OrderedDict()  # the last used at the end
         self._absent = AbsentIds()
 
     def texts(self, contents: Sequence[bytes]) -> list[bytes]:
@@ -61,6 +64,9 @@ class OutputReader:
             if schema is None:
                 return content
             self._readers[schema_id] = _reader(schema)
+            if len(self._readers) > MOST_READERS:
+                self._readers.popitem(last=False)
+        self._readers.move_to_end(schema_id)
         reader = self._readers[schema_id]
         text = None if reader is None else reader(content[PREFIX_BYTES:])
         return content if text is None else text
@@ -69,12 +75,12 @@ class OutputReader:
         self, schema_id: SchemaId, schema_of: Callable[[SchemaId], RegisteredSchema]
     ) -> RegisteredSchema | None:
         """Return the schema of an id; None if the registry does not have it, or did not a moment ago."""
-        if schema_id in self._absent:
+        if self._absent.reason(schema_id) is not None:
             return None
         try:
             return schema_of(schema_id)
         except UnknownSchemaError:
-            self._absent.add(schema_id)
+            self._absent.add(schema_id, not_registered(schema_id))
             return None
 
 

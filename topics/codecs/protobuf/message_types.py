@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from topics.codecs.flaws import quote
-from topics.errors import RegistryError, SchemaError
+from topics.errors import ReaderError, RegistryError, SchemaError
 from topics.registry.registered_schema import RegisteredSchema
 
 MAIN: Final = "streamgrove_schema.proto"
@@ -28,8 +28,8 @@ class MessageTypes:
     def __init__(self, schema: RegisteredSchema) -> None:
         """Raise SchemaError if the text is not a .proto file.
 
-        Raise RegistryError if the text cannot be compiled now: without the packages, or without time, memory
-        or room on the disk. Such a trouble ends, and records that were refused for it would not return.
+        Raise RegistryError without the packages, ReaderError if the text cannot be compiled now: without
+        time, memory or room on the disk, or because protoc crashes.
         """
         _check_packages()
         from google.protobuf import descriptor_pb2, descriptor_pool
@@ -102,10 +102,10 @@ def _compiled(schema: RegisteredSchema) -> bytes:
             raise _failure(protoc, folder, texts)
     except subprocess.TimeoutExpired:
         message = f"protoc has not compiled schema {schema.id} within {PROTOC_S:g} s"
-        raise RegistryError(message) from None
+        raise ReaderError(message) from None
     except OSError as error:
         message = f"schema {schema.id} cannot be compiled here: {error}"
-        raise RegistryError(message) from error
+        raise ReaderError(message) from error
 
 
 def _texts(schema: RegisteredSchema) -> dict[str, bytes]:
@@ -136,11 +136,11 @@ def _texts(schema: RegisteredSchema) -> dict[str, bytes]:
 
 def _failure(
     protoc: subprocess.CompletedProcess[str], folder: Path, names: Iterable[str]
-) -> SchemaError | RegistryError:
+) -> SchemaError | ReaderError:
     """Return the error of a compilation: of the schema if protoc names one of its files."""
     lines = protoc.stderr.replace(f"{folder}/", "").splitlines()
     first = next((line for line in lines if line.startswith(tuple(f"{name}:" for name in names))), None)
     if protoc.returncode == 1 and first is not None:
         return SchemaError(f"the schema is not a .proto file: {first.replace(f'{MAIN}:', 'line ')}")
     reason = next(iter(lines), "no reason given")
-    return RegistryError(f"protoc ends with code {protoc.returncode} and without a result: {reason}")
+    return ReaderError(f"protoc ends with code {protoc.returncode} and without a result: {reason}")

@@ -12,7 +12,7 @@ from topics.codecs.by_schema.schema_readers import prepare
 from topics.codecs.frames.wire_format import framed
 from topics.codecs.protobuf import message_types
 from topics.columns.records import Instances
-from topics.errors import RegistryError
+from topics.errors import ReaderError
 from topics.registry.registered_schema import ReferencedSchema, RegisteredSchema
 
 PLAIN = 'syntax = "proto3"; message R { string id = 1; double x = 2; }'
@@ -66,11 +66,11 @@ def test_a_type_with_the_name_of_a_wrapper() -> None:
 
 def test_a_compiler_that_has_no_time_refuses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(message_types, "PROTOC_S", 0.0)
-    with pytest.raises(RegistryError, match="within 0 s"):
+    with pytest.raises(ReaderError, match="within 0 s"):
         read(f"{PLAIN} // one that no other test has compiled")
 
 
 def test_a_compiler_that_cannot_write_refuses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(message_types, "RESULT", "no-such-folder/result")
-    with pytest.raises(RegistryError, match="without a result"):
+    with pytest.raises(ReaderError, match="without a result"):
         read(f"{PLAIN} // another one")

@@ -14,9 +14,12 @@ from streamapp.worker.transport.schema_gate import SchemaGate
 from tests.registry_endpoint import RegistryEndpoint, answered, failed
 from topics.codecs.frames.wire_format import framed
 from topics.columns.spans import RecordSpans
+from topics.errors import ReaderError
 from topics.registry import absent_ids, known_schemas
+from topics.registry.absent_ids import not_registered
 from topics.registry.client import Registry
-from topics.registry.known_schemas import KnownSchemas
+from topics.registry.known_schemas import KnownSchemas, Prepare
+from topics.registry.registered_schema import RegisteredSchema
 from topics.registry.registry_access import registry_access
 
 TOPIC = "instances"
@@ -26,10 +29,10 @@ PATIENCE = 60
 class Gate:
     """A gate over a registry, and the runs of one partition."""
 
-    def __init__(self, endpoint: RegistryEndpoint) -> None:
+    def __init__(self, endpoint: RegistryEndpoint, prepare: Prepare = lambda _: None) -> None:
         access = registry_access({"schema.registry.url": endpoint.url})
         assert access is not None
-        self.schemas = KnownSchemas(Registry(access), lambda _: None)
+        self.schemas = KnownSchemas(Registry(access), prepare)
         self.gate = SchemaGate(self.schemas)
         self.order = TimeOrder(0, [(TOPIC, 0)], skew_ms=0, max_idle_ms=0, max_records=100)
         self._changed = threading.Condition()
@@ -131,7 +134,7 @@ def test_records_whose_schema_the_registry_does_not_have_are_set_aside(endpoint:
     while (run := gate.next_run()) is not None:
         seen |= dict.fromkeys(run.raw.offsets)
         seen |= run.unknown
-    assert seen == {0: 9, 1: None, 2: 9}
+    assert seen == {0: not_registered(9), 1: None, 2: not_registered(9)}
 
 
 def test_made_up_ids_are_looked_up_in_the_order_of_their_records(
@@ -148,7 +151,7 @@ def test_made_up_ids_are_looked_up_in_the_order_of_their_records(
             gate.wait()
         else:
             seen |= run.unknown
-    assert seen == {number: 100 + number for number in range(20)}
+    assert seen == {number: not_registered(100 + number) for number in range(20)}
 
 
 def test_a_restore_waits_until_its_schemas_are_looked_up(endpoint: RegistryEndpoint) -> None:
@@ -176,7 +179,7 @@ def test_a_registered_schema_is_found_when_its_absence_is_forgotten(
     gate.schemas.on_result(results.set)
     gate.schemas.request([9])
     assert results.wait(PATIENCE)
-    assert gate.schemas.schemas([9]) == ({}, set())
+    assert gate.schemas.schemas([9]) == ({}, {})
     endpoint.answers["/schemas/ids/9"] = answered(schema="{}", schemaType="JSON")
     results.clear()
     gate.schemas.request([9])
@@ -246,3 +249,71 @@ def test_made_up_ids_do_not_fill_the_log(
     assert len(lines) == 4
     assert "become dead letters" in lines[0]
     assert "further ids are not logged" in lines[3]
+
+
+@pytest.mark.parametrize("fault", [ReaderError("protoc ends with code -11"), MemoryError("protoc ends")])
+def test_a_schema_whose_reader_cannot_be_made_holds_its_partition_for_a_number_of_tries(
+    endpoint: RegistryEndpoint, monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
+    tried: list[object] = []
+
+    def prepare(schema: RegisteredSchema) -> None:
+        if schema.id == 1:
+            tried.append(schema.id)
+            raise fault
+
+    monkeypatch.setattr(known_schemas, "MOST_TRIES", 3)
+    gate = Gate(endpoint, prepare)
+    gate.fetch(framed(1, b"{}"), framed(2, b"{}"), framed(1, b"{}"))
+    unknown: dict[int, str] = {}
+    read: list[int] = []
+    while len(read) < 3:
+        if (run := gate.next_run()) is None:
+            gate.wait()
+        else:
+            unknown |= run.unknown
+            read += run.raw.offsets
+    assert read == [0, 1, 2]
+    assert len(tried) == 3
+    assert {*unknown} == {0, 2}
+    assert unknown[0].startswith("schema 1, tried 3 times: ")
+    assert "protoc ends" in unknown[0]
+
+
+def test_a_schema_whose_reader_fails_for_a_moment_is_read(endpoint: RegistryEndpoint) -> None:
+    faults = iter([ReaderError("no memory"), ReaderError("no memory")])
+
+    def prepare(_: RegisteredSchema) -> None:
+        if (fault := next(faults, None)) is not None:
+            raise fault
+
+    gate = Gate(endpoint, prepare)
+    gate.fetch(framed(1, b"{}"))
+    assert gate.next_run() is None
+    gate.wait()
+    run = gate.next_run()
+    assert offsets(run) == [0]
+    assert run is not None
+    assert not run.unknown
+
+
+def test_the_number_of_known_schemas_is_bounded_and_a_run_may_name_more(
+    endpoint: RegistryEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(known_schemas, "MOST_KNOWN", 3)
+    numbers = [*range(10, 20)]
+    for number in numbers:
+        endpoint.answers[f"/schemas/ids/{number}"] = answered(schema="{}", schemaType="JSON")
+    gate = Gate(endpoint)
+    for _ in range(2):  # a restart of the stream names forgotten ids again
+        gate.fetch(*[framed(number, b"{}") for number in numbers])
+        n_read = 0
+        while n_read < len(numbers):
+            if (run := gate.next_run()) is None:
+                gate.wait()
+            else:
+                assert not run.unknown
+                n_read += len(run.raw)
+    gate.fetch(framed(19, b"{}"))
+    assert offsets(gate.next_run()) == [0]
+    assert {*gate.schemas.schemas(numbers)[0]} == {17, 18, 19}, "the last used ones"
