@@ -70,17 +70,20 @@ class AnswerReader:
         return None
 
 
-def _given(entry: AuditEntry) -> Change | None:
+def answer_of(entry: AuditEntry) -> Answer | None:
     """Return the answer of an entry; entries of older releases have the class in `detail` alone."""
     if entry.action not in ("label", "decline") or entry.key is None or entry.instance_id is None:
         return None
     label = None if entry.action == "decline" else entry.label or entry.detail
-    return Change(
-        Answer(
-            *(entry.user, entry.key, entry.instance_id, entry.request_id or "", label),
-            *(entry.at_ms, entry.seconds, entry.gold),
-        )
+    return Answer(
+        *(entry.user, entry.key, entry.instance_id, entry.request_id or "", label),
+        *(entry.at_ms, entry.seconds, entry.gold),
     )
+
+
+def _given(entry: AuditEntry) -> Change | None:
+    answer = answer_of(entry)
+    return None if answer is None else Change(answer)
 
 
 def answers_of(entries: Iterable[AuditEntry]) -> list[Answer]:

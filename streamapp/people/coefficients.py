@@ -149,10 +149,10 @@ def krippendorff_alpha(patterns: Patterns) -> Agreement:
         return Agreement(alpha, None, None, n, ONE_RECORD)
     without: list[tuple[float, int]] = []  # alpha without one of these records, and their number
     for answers, count in sorted(records.items()):
-        left = totals - Counter(dict(answers))
-        if len(left) == 1:
+        others = totals - Counter(dict(answers))
+        if len(others) == 1:
             return Agreement(alpha, None, None, n, ALONE)
-        rest = _alpha(left, agreeing - _agreed(answers) * answers_in(answers))[0]
+        rest = _alpha(others, agreeing - _agreed(answers) * answers_in(answers))[0]
         without.append((rest, count))
     mean = sum(rest * count for rest, count in without) / n
     variance = (n - 1) / n * sum(count * (rest - mean) ** 2 for rest, count in without)

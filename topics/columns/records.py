@@ -429,6 +429,7 @@ class AuditEntry:
     prior: dict[str, float] | None = None  # of an outcome: the model's class shares in the request
     weight: float | None = None  # of an outcome: weight of the label that is sent
     posterior: float | None = None  # of an outcome: probability of the label by the annotator model
+    annotator: str | None = None  # of "pause" and "resume": the user whom it concerns
 
 
 @dataclass(frozen=True, slots=True, eq=False)
