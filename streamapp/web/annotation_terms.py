@@ -45,6 +45,8 @@ class Terms:
     sure_utility: float = 0.1  # the model is sure if the utility is at most this
     models: tuple[str, ...] = ()  # keys of the models that have cards; (): all models
     overlap: Overlap = field(default_factory=Overlap)
+    gold_share: float = 0.0  # of an annotator's cards that are gold questions, at most
+    gold_feedback: bool = False  # the annotator gets to read the class of a gold question
     sure_posterior: float = 0.9  # weighted by quality: below it one more annotator gets the request
 
     @property

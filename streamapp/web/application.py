@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -32,6 +32,7 @@ from streamapp.web.proxy import Proxy
 from streamapp.web.queue.answer_writer import Writer
 from streamapp.web.queue.cards import Counts
 from streamapp.web.queue.label_queue import LabelQueue
+from streamapp.web.queue.quality.gold_file import GoldRecord
 from streamapp.web.queue.request_reader import Reader
 from streamapp.web.store import Store
 from streamapp.web.users import Sessions, Users
@@ -70,6 +71,7 @@ class WebPlan:
     experiments: Path = Path("experiments")
     environment: Mapping[str, str] = field(default_factory=dict)  # of the process that inspects models
     outputs: Callable[[], OutputReader] = lambda: AS_WRITTEN  # makes the reader of requests and evaluations
+    gold: Sequence[GoldRecord] = ()
 
     def __post_init__(self) -> None:
         """Refuse an address without authentication, or with two kinds of it."""
@@ -122,6 +124,7 @@ def _run(
     inspector = Inspector(plan.environment)
     try:
         queue = LabelQueue(store, plan.terms)
+        queue.topics.keep_gold(plan.gold)
         counted = _Counted(queue)
         names = existing(Cluster(kafka), plan.names)
         reader = Reader(kafka, names, queue, plan.since_ms, plan.outputs())

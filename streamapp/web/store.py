@@ -25,6 +25,37 @@ LOG_PAGES: Final = 16_384
 """With more log pages (of 4 KiB) than this, all threads wait until the log is copied and starts again."""
 _BUSY_S: Final = 5.0
 
+_CROWD: Final = """
+CREATE TABLE crowd (key TEXT PRIMARY KEY, state TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE outcome (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE);
+CREATE TABLE gold (
+  number INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL, instance_id TEXT NOT NULL,
+  request_id TEXT NOT NULL, label TEXT NOT NULL, source TEXT NOT NULL CHECK (source IN ('file', 'agreed')),
+  features TEXT NOT NULL, left_out INTEGER NOT NULL DEFAULT 0, prediction TEXT, rules TEXT, shares TEXT,
+  seen TEXT, UNIQUE (key, instance_id)
+);
+CREATE TABLE gold_shown (
+  annotator TEXT, gold INTEGER REFERENCES gold ON DELETE CASCADE, times INTEGER NOT NULL,
+  PRIMARY KEY (annotator, gold)
+) WITHOUT ROWID;
+CREATE INDEX gold_shown_by_gold ON gold_shown (gold);
+CREATE TABLE dealt (
+  annotator TEXT PRIMARY KEY, cards INTEGER NOT NULL, last_gold INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TRIGGER request_came AFTER INSERT ON request WHEN new.kind <> 'gold' BEGIN
+  UPDATE tally SET n = n + 1 WHERE name = 'request'; END;
+CREATE TRIGGER request_went AFTER DELETE ON request WHEN old.kind <> 'gold' BEGIN
+  UPDATE tally SET n = n - 1 WHERE name = 'request'; END;
+CREATE TRIGGER answer_came AFTER INSERT ON answer WHEN new.kind <> 'gold' BEGIN
+  UPDATE tally SET n = n + 1 WHERE name = new.state; END;
+CREATE TRIGGER answer_changed AFTER UPDATE OF state ON answer WHEN new.kind <> 'gold' BEGIN
+  UPDATE tally SET n = n - 1 WHERE name = old.state;
+  UPDATE tally SET n = n + 1 WHERE name = new.state; END;
+CREATE TRIGGER answer_went AFTER DELETE ON answer WHEN old.kind <> 'gold' BEGIN
+  UPDATE tally SET n = n - 1 WHERE name = old.state; END;
+"""
+"""Tables of annotators' quality and gold questions, and triggers that do not count gold questions."""
+
 _SCHEMA: Final = """
 CREATE TABLE identity (name TEXT NOT NULL);
 CREATE TABLE origin (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -46,6 +77,7 @@ CREATE TABLE request (
   expires_ms INTEGER NOT NULL, utility REAL, prediction TEXT, strategy TEXT NOT NULL,
   features TEXT NOT NULL, left_out INTEGER NOT NULL, wanted TEXT NOT NULL, cost REAL, rules TEXT,
   shares TEXT NOT NULL, seen TEXT NOT NULL, needed INTEGER NOT NULL, reason TEXT,
+  gold TEXT, gold_for TEXT,
   UNIQUE (kind, key, subject)
 );
 CREATE INDEX by_utility ON request (ifnull(utility, -9e999) DESC, asked_ms, number);
@@ -89,19 +121,6 @@ CREATE INDEX answer_by_day ON answer (annotator, answered_ms);
 CREATE TABLE tally (name TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID;
 INSERT INTO tally VALUES
   ('request', 0), ('waiting', 0), ('sending', 0), ('doubt', 0), ('sent', 0), ('overtaken', 0);
-CREATE TRIGGER request_came AFTER INSERT ON request BEGIN
-  UPDATE tally SET n = n + 1 WHERE name = 'request'; END;
-CREATE TRIGGER request_went AFTER DELETE ON request BEGIN
-  UPDATE tally SET n = n - 1 WHERE name = 'request'; END;
-CREATE TRIGGER answer_came AFTER INSERT ON answer BEGIN
-  UPDATE tally SET n = n + 1 WHERE name = new.state; END;
-CREATE TRIGGER answer_changed AFTER UPDATE OF state ON answer BEGIN
-  UPDATE tally SET n = n - 1 WHERE name = old.state;
-  UPDATE tally SET n = n + 1 WHERE name = new.state; END;
-CREATE TRIGGER answer_went AFTER DELETE ON answer BEGIN
-  UPDATE tally SET n = n - 1 WHERE name = old.state; END;
-CREATE TABLE crowd (key TEXT PRIMARY KEY, state TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE outcome (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE);
 CREATE TABLE audit (number INTEGER PRIMARY KEY AUTOINCREMENT, entry TEXT NOT NULL);
 CREATE TABLE session (
   digest BLOB PRIMARY KEY, annotator TEXT NOT NULL, until_ms INTEGER NOT NULL, proof TEXT NOT NULL
@@ -121,10 +140,12 @@ _FROM_5: Final = (
     "CREATE INDEX IF NOT EXISTS request_by_model ON request (key, asked_ms, expires_ms);"
     "CREATE INDEX IF NOT EXISTS answer_by_day ON answer (annotator, answered_ms);"
 )
-_FROM_6: Final = (
-    "CREATE TABLE crowd (key TEXT PRIMARY KEY, state TEXT NOT NULL) WITHOUT ROWID;"
-    "CREATE TABLE outcome (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE);"
-)
+_FROM_6: Final = f"""
+ALTER TABLE request ADD COLUMN gold TEXT;
+ALTER TABLE request ADD COLUMN gold_for TEXT;
+DROP TRIGGER request_came; DROP TRIGGER request_went;
+DROP TRIGGER answer_came; DROP TRIGGER answer_changed; DROP TRIGGER answer_went;
+{_CROWD}"""
 _UPGRADES: Final = {
     3: _FROM_3 + _FROM_4 + _FROM_5 + _FROM_6,
     4: _FROM_4 + _FROM_5 + _FROM_6,
@@ -186,7 +207,9 @@ class Store:
             Path(path).chmod(0o600)
         (version,) = run("PRAGMA user_version").fetchone()
         if version == 0:
-            self._connection.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
+            self._connection.executescript(
+                f"BEGIN; {_SCHEMA} {_CROWD} PRAGMA user_version = {VERSION}; COMMIT;"
+            )
             run("INSERT INTO identity VALUES (?)", (secrets.token_hex(8),))
         elif version in _UPGRADES:
             self._connection.executescript(

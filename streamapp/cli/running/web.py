@@ -11,7 +11,8 @@ from streamapp.cli.options import SettingsOptions
 from streamapp.errors import UsageError
 
 if TYPE_CHECKING:
-    from streamapp.web.annotation_terms import Overlap, Weighting
+    from streamapp.web.annotation_terms import Overlap, Terms, Weighting
+    from streamapp.web.queue.quality.gold_file import GoldRecord
 
 
 class WebCommand(TyperCommand):
@@ -158,6 +159,29 @@ def web(
             min=0,
         ),
     ] = None,
+    gold_share: Annotated[
+        float,
+        typer.Option(
+            "--gold-share",
+            help="Share of an annotator's cards that are gold questions: records whose class is settled.",
+            min=0,
+            max=1,
+            metavar="SHARE",
+        ),
+    ] = 0,
+    gold: Annotated[
+        Path | None,
+        typer.Option(
+            "--gold",
+            help="With --gold-share: file of records with their classes, a JSON object a line; also without "
+            "it, requests on which all annotators agreed are gold questions for other annotators.",
+            metavar="FILE",
+        ),
+    ] = None,
+    gold_feedback: Annotated[
+        bool,
+        typer.Option("--gold-feedback", help="Show the class of a gold question after its answer."),
+    ] = False,
     sure: Annotated[
         float,
         typer.Option(
@@ -194,6 +218,7 @@ def web(
       grove web --agree 3 --weighted
       grove web --agree 3 --weighted quality
       grove web --overlap 0.1
+      grove web --gold-share 0.05 --gold gold.jsonl
       grove web --model shop-17
       grove web --host 0.0.0.0 --proxy-header X-Forwarded-User --trusted-proxy 10.0.0.2 --operator ann
     """
@@ -224,6 +249,8 @@ def web(
         sure_utility=sure,
         models=tuple(models or ()),
         overlap=_overlap(overlap, overlap_answers, overlap_seconds, agree),
+        gold_share=gold_share,
+        gold_feedback=gold_feedback,
         sure_posterior=sure_posterior,
     )
     proxy = None
@@ -246,6 +273,7 @@ def web(
         experiments,
         dict(os.environ) | to_environment(settings),
         partial(output_reader, settings),
+        _gold(gold, terms),
     )
     with interrupted_by_terminate():
         run_web(plan, kafka, lambda address: typer.echo(f"grove web is at {address}  (Ctrl-C ends it)"))
@@ -282,6 +310,29 @@ def _overlap(share: float, answers: int | None, seconds: float | None, agree: in
     return Overlap(
         share, 2 if answers is None else answers, 3_600_000 if seconds is None else round(seconds * 1000)
     )
+
+
+def _gold(path: Path | None, terms: "Terms") -> "list[GoldRecord]":
+    """Return the records of the gold file; UsageError if the options contradict each other."""
+    from streamapp.web.queue.quality.gold_file import read_gold
+
+    if terms.gold_share == 0:
+        if path is not None or terms.gold_feedback:
+            name = "--gold-feedback" if path is None else f"--gold {path}"
+            message = (
+                f"{name} needs --gold-share SHARE above 0, the share of the cards that are gold questions"
+            )
+            raise UsageError(message)
+        return []
+    if path is not None:
+        return read_gold(path, terms.models, terms.text_max)
+    if terms.agree == 1 and not terms.keeps_votes:
+        message = (
+            f"--gold-share {terms.gold_share:g} needs --gold FILE with records and their classes, or --agree "
+            "or --overlap: requests on which all annotators agreed become gold questions"
+        )
+        raise UsageError(message)
+    return []
 
 
 def _weighting(weighted: str) -> "Weighting":

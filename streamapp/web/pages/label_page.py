@@ -183,13 +183,19 @@ class LabelPage:
         if card is None or card.wanted:
             return
         message = f"{card.instance_id}: {'not known' if label is None else label}"
-        shown_ms = self._shown_ms
+        shown_ms, feedback = self._shown_ms, list[str]()
 
         def act() -> None:
             times = {"now": now_ms(), "shown_ms": shown_ms}
+            gold = self._actions.settled_class(card.number)
             self._actions.answer(self._person.annotator, card.number, label, **times, new_class=new_class)
+            if gold is not None:
+                right = "as you answered" if gold == label else f"and you answered {label or 'not known'}"
+                feedback.append(f"{card.instance_id} was a test: its class is {gold}, {right}")
 
         await self._do(act, message, ends_card=not new_class)
+        if feedback:
+            self._messages.say(feedback[0])
 
     async def _answer_new(self) -> None:
         await self.answer(self._field.value.strip(), new_class=True)

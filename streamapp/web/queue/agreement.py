@@ -19,7 +19,7 @@ import orjson
 from streamapp.people.annotator_answers import AGREEMENT
 from streamapp.web import audit_log
 from streamapp.web.annotation_terms import Terms
-from streamapp.web.queue.quality import annotator_models
+from streamapp.web.queue.quality import annotator_models, gold_questions
 from topics.columns.records import AuditEntry
 
 _MEMBERS: Final = "r.number, r.needed, r.kind, r.key, r.instance_id, r.request_id, r.partition, r.asked_ms"
@@ -178,17 +178,25 @@ def _answer(
 ) -> None:
     """Store the answer that the votes make."""
     label, weight = settled.label, settled.weight
+    people = [annotator for annotator, *_ in votes]
     db.execute(
         "INSERT INTO answer (request, kind, key, instance_id, partition, asked_ms, annotator, label, "
         "weight, answered_ms, due_ms, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'waiting')",
         (
             *(asked.number, asked.kind, asked.key, asked.instance_id, asked.partition, asked.asked_ms),
-            *(_together([who for who, *_ in votes], terms.text_max), label, weight),
+            *(_together(people, terms.text_max), label, weight),
             *(max(when for *_, when in votes), now),
         ),
     )
     shown_votes = ", ".join(f"{who}: {'not known' if what is None else what}" for who, what, _ in votes)
     detail = f"{'declined' if label is None else label} with weight {weight:.3g} ({shown_votes})"
+    if (
+        terms.gold_share
+        and label is not None
+        and {vote for _, vote, _ in votes} == {label}
+        and len(people) > 1
+    ):
+        gold_questions.promote(db, asked.number, label, people)
     about = (asked.key, asked.instance_id, asked.request_id)
     entry = AuditEntry("", AGREEMENT, "outcome", now, *about, detail, label)
     by_annotator = {annotator: vote for annotator, vote, _ in votes}

@@ -31,6 +31,12 @@ class _Asked(NamedTuple):
     partition: int
     asked_ms: int
     needed: int
+    gold: str | None  # the settled class, if the request is a gold question
+
+    @property
+    def is_gold(self) -> bool:
+        """Whether the request is a gold question, whose answer is not sent."""
+        return self.kind == "gold"
 
 
 class AnnotatorActions:
@@ -58,13 +64,21 @@ class AnnotatorActions:
         """
         with self._store.transaction() as db:
             asked = self._asked(db, annotator, number, now)
-            if asked.kind != "label":
+            if asked.kind == "features":
                 message = "This card needs features, not a class."
                 raise Refused(message)
             if label is not None:
                 self._check_class(db, asked.key, label, new_class=new_class)
             seconds = None if shown_ms is None else max(0, now - shown_ms) / 1000
             self._take_label(db, asked, annotator, label, now, seconds)
+
+    def settled_class(self, number: int) -> str | None:
+        """Return the class of a gold question, if annotators get to read it after their answer."""
+        if not self._terms.gold_feedback:
+            return None
+        with self._store.reading() as db:
+            row = db.execute("SELECT gold FROM request WHERE number = ?", (number,)).fetchone()
+        return None if row is None else row[0]
 
     def give(self, annotator: str, number: int, answer: Given, now: int) -> None:
         """Take the values of requested features; they are sent when their undo window is over.
@@ -106,11 +120,15 @@ class AnnotatorActions:
     def skip(self, annotator: str, number: int, now: int) -> None:
         """Return a card to the queue unanswered."""
         with self._store.transaction() as db:
-            if not db.execute("SELECT 1 FROM request WHERE number = ?", (number,)).fetchone():
+            row = db.execute("SELECT kind FROM request WHERE number = ?", (number,)).fetchone()
+            if row is None:
                 return
             db.execute("DELETE FROM lease WHERE request = ? AND annotator = ?", (number, annotator))
-            db.execute("INSERT OR REPLACE INTO skip VALUES (?, ?, ?)", (number, annotator, now))
             self._note(db, annotator, "skip", now, number)
+            if row == ("gold",):  # it is the annotator's alone, and comes again in its turn
+                db.execute("DELETE FROM request WHERE number = ?", (number,))
+            else:
+                db.execute("INSERT OR REPLACE INTO skip VALUES (?, ?, ?)", (number, annotator, now))
 
     def undo(self, annotator: str, now: int) -> Card:
         """Take back the annotator's last answer, and lease its request again; Refused if it is on its way.
@@ -154,7 +172,7 @@ class AnnotatorActions:
         now: int,
         seconds: float | None = None,
     ) -> None:
-        if asked.needed == 1 and not self._terms.by_quality:
+        if asked.is_gold or (asked.needed == 1 and not self._terms.by_quality):
             self._insert(db, asked, annotator, now, label, None)
         else:
             due_ms = now + self._terms.undo_ms
@@ -164,17 +182,18 @@ class AnnotatorActions:
             db.execute("DELETE FROM lease WHERE request = ?", (asked.number,))
         action = "decline" if label is None else "label"
         entry = AuditEntry("", annotator, action, now, asked.key, asked.instance_id, asked.request_id)
-        audit_log.note(db, replace(entry, detail=label, label=label, seconds=seconds))
+        audit_log.note(db, replace(entry, detail=label, label=label, seconds=seconds, gold=asked.gold))
 
     def _asked(self, db: sqlite3.Connection, annotator: str, number: int, now: int) -> _Asked:
         """Return the request that the annotator may answer; Refused."""
         row = db.execute(
             "SELECT r.number, r.kind, r.key, r.instance_id, r.request_id, r.partition, r.asked_ms, r.needed, "
-            "r.expires_ms, l.annotator, l.until_ms, "
+            "r.gold, r.expires_ms, l.annotator, l.until_ms, "
             "(SELECT a.annotator FROM answer a WHERE a.request = r.number), "
             "(SELECT v.annotator FROM vote v WHERE v.request = r.number AND v.annotator = ?) "
-            "FROM request r LEFT JOIN lease l ON l.request = r.number WHERE r.number = ?",
-            (annotator, number),
+            "FROM request r LEFT JOIN lease l ON l.request = r.number "
+            "WHERE r.number = ? AND (r.gold_for IS NULL OR r.gold_for = ?)",
+            (annotator, number, annotator),
         ).fetchone()
         if row is None:
             message = "This request is closed: its answer came from elsewhere, or its time is over."
@@ -201,13 +220,15 @@ class AnnotatorActions:
         label: str | None,
         values: str | None,
     ) -> None:
+        # An annotator who reads the right class must not answer once more.
+        undo_ms = 0 if asked.is_gold and self._terms.gold_feedback else self._terms.undo_ms
         db.execute(
             "INSERT INTO answer (request, kind, key, instance_id, partition, asked_ms, annotator, label, "
             "given, weight, answered_ms, due_ms, state) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1.0, ?, ?, 'waiting')",
             (
                 *(asked.number, asked.kind, asked.key, asked.instance_id, asked.partition, asked.asked_ms),
-                *(annotator, label, values, now, now + self._terms.undo_ms),
+                *(annotator, label, values, now, now + undo_ms),
             ),
         )
         db.execute("DELETE FROM lease WHERE request = ?", (asked.number,))

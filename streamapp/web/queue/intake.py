@@ -287,6 +287,7 @@ def forget(db: sqlite3.Connection) -> None:
         "outcome",
     ):
         db.execute(f"DELETE FROM {table}")  # noqa: S608 - names of ours
+    db.execute("DELETE FROM gold WHERE source = 'agreed'")
     db.execute("DELETE FROM origin")
 
 

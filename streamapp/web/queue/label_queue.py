@@ -89,7 +89,9 @@ class LabelQueue:
                 "SELECT count(*) FROM lease WHERE until_ms > ? AND several <> ?", (now, AHEAD)
             ).fetchone()
             (dropped,) = db.execute("SELECT sum(next) FROM position WHERE topic = 'dropped'").fetchone()
-            (answered,) = db.execute("SELECT count(*) FROM answer WHERE request IS NOT NULL").fetchone()
+            (answered,) = db.execute(
+                "SELECT count(*) FROM answer WHERE request IS NOT NULL AND kind <> 'gold'"
+            ).fetchone()
         under_way = sum(tally[state] for state in ("waiting", "sending", "doubt"))
         return Counts(
             tally["request"] - answered,

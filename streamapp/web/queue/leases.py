@@ -12,6 +12,7 @@ import orjson
 from streamapp.web.annotation_terms import Terms
 from streamapp.web.queue import expiry, intake
 from streamapp.web.queue.cards import Card
+from streamapp.web.queue.quality import gold_questions
 from streamapp.web.store import Store
 
 LOOKED_AT: Final = 2000  # requests that are searched for those with the same prediction
@@ -22,7 +23,7 @@ ONE, SEVERAL, AHEAD = 0, 1, 2
 _OPEN: Final = """
 FROM request r LEFT JOIN lease l ON l.request = r.number
   LEFT JOIN skip s ON s.request = r.number AND s.annotator = :annotator
-WHERE NOT EXISTS (SELECT 1 FROM answer a WHERE a.request = r.number)
+WHERE r.kind <> 'gold' AND NOT EXISTS (SELECT 1 FROM answer a WHERE a.request = r.number)
   AND ((r.needed = 1 AND :direct) OR (
     NOT EXISTS (SELECT 1 FROM vote v WHERE v.request = r.number AND v.annotator = :annotator)
     AND (SELECT count(*) FROM vote v WHERE v.request = r.number) < r.needed))
@@ -56,7 +57,7 @@ class Leases:
             if number is None:
                 number = self._held(db, annotator, now, AHEAD)
             if number is None:
-                number = self._best(db, annotator, now, _CHOICES)
+                number = self._dealt(db, annotator, now, _CHOICES)
             if number is None:
                 return None
             self.lease(db, number, annotator, now)
@@ -69,7 +70,7 @@ class Leases:
                 return None
             number = self._held(db, annotator, now, AHEAD)
             if number is None:
-                number = self._best(db, annotator, now, _CHOICES[:1])
+                number = self._dealt(db, annotator, now, _CHOICES[:1])
             if number is None:
                 return None
             self.lease(db, number, annotator, now, AHEAD)
@@ -135,6 +136,13 @@ class Leases:
         if row is None or (kind == AHEAD and self.has_expired(db, row[1], row[2], now)):
             return None
         return int(row[0])
+
+    def _dealt(self, db: sqlite3.Connection, annotator: str, now: int, choices: Sequence[str]) -> int | None:
+        """Return the best request, or a gold question in its place."""
+        number = self._best(db, annotator, now, choices)
+        if number is None:
+            return None
+        return gold_questions.deal(db, self._terms.gold_share, annotator, number)
 
     def _best(self, db: sqlite3.Connection, annotator: str, now: int, choices: Sequence[str]) -> int | None:
         words = {

@@ -12,6 +12,7 @@ from streamapp.web.annotation_terms import Terms
 from streamapp.web.queue import agreement, intake
 from streamapp.web.queue.cards import Outgoing
 from streamapp.web.queue.intake import EARLIER_MS
+from streamapp.web.queue.quality import gold_questions
 from streamapp.web.store import Store
 
 OUTGOING_MAX: Final = 500
@@ -31,6 +32,7 @@ class Outbox:
     def due(self, now: int) -> list[Outgoing]:
         """Return answers whose undo window is over, and mark them as being sent."""
         with self._store.transaction() as db:
+            gold_questions.finish(db, now)
             if not self._holds_votes:
                 agreement.decide(db, self._terms, now)
             rows = db.execute(

@@ -53,7 +53,8 @@ class Overview:
         with self._store.reading() as db:
             rows = db.execute(
                 "SELECT key, count(*), min(asked_ms), min(CASE WHEN expires_ms >= 0 THEN expires_ms END) "
-                "FROM request r WHERE NOT EXISTS (SELECT 1 FROM answer a WHERE a.request = r.number) "
+                "FROM request r WHERE r.kind <> 'gold' "
+                "AND NOT EXISTS (SELECT 1 FROM answer a WHERE a.request = r.number) "
                 "GROUP BY key ORDER BY 3, 1 LIMIT ?",
                 (MODELS_MAX,),
             ).fetchall()
@@ -70,6 +71,6 @@ class Overview:
                 "WHERE annotator = :annotator AND answered_ms >= :midnight GROUP BY 1, 2",
                 words,
             ).fetchall()
-        labels = sum(n for kind, declined, n in rows if kind == "label" and not declined)
-        declines = sum(n for kind, declined, n in rows if kind == "label" and declined)
+        labels = sum(n for kind, declined, n in rows if kind != "features" and not declined)
+        declines = sum(n for kind, declined, n in rows if kind != "features" and declined)
         return Day(labels, declines, sum(n for kind, _, n in rows if kind == "features"))

@@ -8,7 +8,8 @@ from streamapp.web.annotation_terms import Terms
 from streamapp.web.queue import expiry, intake
 from streamapp.web.queue.cards import Attribute, Label, Request, Values
 from streamapp.web.queue.closed_classes import ClassControl
-from streamapp.web.queue.quality import annotator_models
+from streamapp.web.queue.quality import annotator_models, gold_questions
+from streamapp.web.queue.quality.gold_file import GoldRecord
 from streamapp.web.store import Store
 from topics.columns.records import AuditEntry
 
@@ -18,6 +19,13 @@ class TopicState:
 
     def __init__(self, store: Store, terms: Terms) -> None:
         self._store, self._terms = store, terms
+        with store.reading() as db:
+            (self._name,) = db.execute("SELECT name FROM identity").fetchone()
+
+    def keep_gold(self, records: Sequence[GoldRecord]) -> None:
+        """Make these the records of the gold file."""
+        with self._store.transaction() as db:
+            gold_questions.replace_file(db, records)
 
     def positions(self, topic: str) -> dict[int, int]:
         """Return partition → offset of the next record to read, for the partitions that were read before."""
@@ -66,6 +74,7 @@ class TopicState:
             intake.take_class_controls(db, controls)
             intake.take_names(db, {*names, *classes}, attributes)
             annotator_models.take(db, audit)
+            gold_questions.recall(db, audit, self._name)
             intake.next_offsets(db, positions)
 
     def tidy(self, now: int) -> None:

@@ -20,6 +20,11 @@ from streamapp.web.store import Store
 from tests.unit.streamapp.web.queue.requests import NOW, REQUEST
 
 PATIENCE_S = 120.0
+TO_6 = """
+DROP TABLE crowd; DROP TABLE outcome; DROP TABLE gold_shown; DROP TABLE gold; DROP TABLE dealt;
+ALTER TABLE request DROP COLUMN gold; ALTER TABLE request DROP COLUMN gold_for;
+"""
+"""Statements that take back what format 7 added."""
 
 
 @pytest.fixture
@@ -152,8 +157,7 @@ def test_a_file_of_the_release_before_is_taken_over_and_controls_are_read_again(
             db.execute("INSERT INTO position VALUES (?, 0, 7)", (topic,))
     with closing(sqlite3.connect(path)) as db:
         db.executescript(
-            "DROP TABLE declared; DROP TABLE crowd; DROP TABLE outcome;"
-            "ALTER TABLE class DROP COLUMN answered_ms;"
+            f"{TO_6} DROP TABLE declared; ALTER TABLE class DROP COLUMN answered_ms;"
             "ALTER TABLE session DROP COLUMN proof; ALTER TABLE request DROP COLUMN reason;"
             "PRAGMA user_version = 3"
         )
@@ -171,10 +175,7 @@ def test_requests_of_a_file_of_format_4_stay_and_new_ones_have_their_reason(tmp_
     with closing(Store(path)) as store:
         LabelQueue(store).topics.apply([replace(REQUEST, request_id="old")], [], {}, NOW)
     with closing(sqlite3.connect(path)) as db:
-        db.executescript(
-            "ALTER TABLE request DROP COLUMN reason; DROP TABLE crowd; DROP TABLE outcome;"
-            "PRAGMA user_version = 4"
-        )
+        db.executescript(f"{TO_6} ALTER TABLE request DROP COLUMN reason; PRAGMA user_version = 4")
     with closing(Store(path)) as store:
         queue = LabelQueue(store)
         new = replace(REQUEST, request_id="new", instance_id="new", reason="disagreement")
@@ -190,7 +191,7 @@ def test_a_file_of_each_older_format_gets_the_tables_of_the_present_one(tmp_path
     Store(path).close()
     with closing(sqlite3.connect(path)) as db:
         present = set(db.execute("SELECT type, name FROM sqlite_schema"))
-        db.executescript("DROP TABLE crowd; DROP TABLE outcome;")
+        db.executescript(TO_6)
         if version < 6:
             db.executescript("DROP INDEX request_by_model; DROP INDEX answer_by_day;")
         if version < 5:
