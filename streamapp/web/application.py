@@ -21,6 +21,7 @@ from streamapp.web.audit_log import AuditLog
 from streamapp.web.certificate import server_tls
 from streamapp.web.clock import now_ms
 from streamapp.web.guard import LOOPBACK, Entry, Guard
+from streamapp.web.layout.hints import WORDS_PAGE
 from streamapp.web.layout.theme import serve_assets
 from streamapp.web.page_frame import Person
 from streamapp.web.pages.label_page import LabelPage
@@ -28,6 +29,7 @@ from streamapp.web.pages.start_page import StartPage
 from streamapp.web.pages.sure_page import SurePage
 from streamapp.web.pages.surroundings import Surroundings
 from streamapp.web.pages.watch_pages import add_watch_pages
+from streamapp.web.pages.words_page import words_page
 from streamapp.web.proxy import Proxy
 from streamapp.web.queue.answer_writer import Writer
 from streamapp.web.queue.cards import Counts
@@ -70,11 +72,15 @@ class WebPlan:
     units: Mapping[str, str] = field(default_factory=dict)
     experiments: Path = Path("experiments")
     environment: Mapping[str, str] = field(default_factory=dict)  # of the process that inspects models
+    docs: str = ""  # address of the documentation site
     outputs: Callable[[], OutputReader] = lambda: AS_WRITTEN  # makes the reader of requests and evaluations
     gold: Sequence[GoldRecord] = ()
 
     def __post_init__(self) -> None:
-        """Refuse an address without authentication, or with two kinds of it."""
+        """Refuse an address without authentication, or with two kinds of it, and options that cannot be."""
+        if self.docs and not self.docs.startswith(("http://", "https://")):
+            message = f"--docs {self.docs} must begin with https:// or http://; name the documentation site"
+            raise UsageError(message)
         if self.host not in LOOPBACK and self.users is None and self.proxy is None:
             message = (
                 f"--host {self.host} must be a loopback address unless --users names who may sign in; make "
@@ -228,10 +234,14 @@ def _server(
     def sure(request: Request) -> None:
         SurePage(around, person(request))
 
+    def words(request: Request) -> None:
+        words_page(person(request), plan.docs, has_users=around.has_users)
+
     serve_assets()
     ui.page("/", title="grove: start")(start)
     ui.page("/label", title="grove: label")(label)
     ui.page("/sure", title="grove: confirm several")(sure)
+    ui.page(WORDS_PAGE, title="grove: words")(words)
     if watching is not None:
         add_watch_pages(watching, person)
     # Quasar's bar for requests under way is a progress bar without a name, which is an error for screen

@@ -41,6 +41,19 @@ def moment(time_ms: int) -> str:
         return str(time_ms)
 
 
+def span(ms: int) -> str:
+    """Return a time in its largest unit.
+
+    >>> span(1500), span(90_000), span(7_200_000), span(200_000_000)
+    ('1 s', '1 min', '2 h', '2 days')
+    """
+    seconds = max(0, ms) // 1000
+    for unit, length in (("days", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= length * (2 if unit == "days" else 1):
+            return f"{seconds // length} {unit}"
+    return f"{seconds} s"
+
+
 def test_of(detail: dict[str, Any]) -> str:
     """Return the test of a split.
 

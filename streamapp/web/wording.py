@@ -10,6 +10,7 @@ from streamapp.web.queue.cards import Attribute, Card, Cell, Range
 
 ASKED: Final = "requests"
 SEEN: Final = "records"
+OUTSIDE: Final = "outside of"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> str:
@@ -21,14 +22,14 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "")
     return _table_of_cells(head, [[html.escape(text) for text in row] for row in rows], caption)
 
 
-def _table_of_cells(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:
+def _table_of_cells(
+    head: Sequence[str], rows: Sequence[Sequence[str]], caption: str, kind: str = "grove-table"
+) -> str:
     """Return a table as HTML; its cells are HTML, its head and caption are texts."""
     top = "".join(f'<th scope="col">{html.escape(text)}</th>' for text in head)
     body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
     caption_tag = f"<caption>{html.escape(caption)}</caption>" if caption else ""
-    return (
-        f'<table class="grove-table">{caption_tag}<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>'
-    )
+    return f'<table class="{kind}">{caption_tag}<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>'
 
 
 def features_table(card: Card, units: Mapping[str, str]) -> str:
@@ -36,34 +37,44 @@ def features_table(card: Card, units: Mapping[str, str]) -> str:
     rows = []
     for name, cell in card.features.items():
         unit = f" {units[name]}" if name in units and cell is not None else ""
-        texts = (html.escape(name), html.escape(shown(cell) + unit))
-        rows.append((*texts, f"{_picture(card, name)} {html.escape(_where(card, name))}".strip()))
-    return _table_of_cells(("Feature", "Value", "Among the values seen"), rows, _of_what(card))
+        kind = ' class="grove-number"' if isinstance(cell, float) else ""
+        value = f"<span{kind}>{html.escape(shown(cell) + unit)}</span>"
+        rows.append((html.escape(name), value, _place(card, name)))
+    head = ("Feature", "Value", "Among the values seen")
+    return _table_of_cells(head, rows, _of_what(card), "grove-table grove-features")
 
 
-def _picture(card: Card, name: str) -> str:
-    """Return a picture of a value's place among those seen; "": the value has none."""
-    cell, range_ = card.features[name], (card.seen or card.ranges).get(name)
+def _place(card: Card, name: str) -> str:
+    """Return a picture of a value's place among those seen, or a few words where no picture can be."""
+    cell = card.features[name]
+    range_ = (card.seen or card.ranges).get(name)
+    words = _where(card, name)
     if not isinstance(cell, float) or range_ is None or range_.n < 2 or range_.low == range_.high:
-        return ""
-    return place_picture(cell, range_)
+        return html.escape(words)
+    is_outside = words.startswith(OUTSIDE) or not range_.low <= cell <= range_.high
+    said = f' <span class="grove-outside-words">{html.escape(words)}</span>' if is_outside else ""
+    return place_picture(cell, range_, words, is_outside=is_outside) + said
 
 
-def place_picture(value: float, range_: Range) -> str:
-    """Return a line from the lowest to the highest value seen with a mark at a value, as SVG.
+def place_picture(value: float, range_: Range, words: str, *, is_outside: bool = False) -> str:
+    """Return a line from the lowest to the highest value seen with a mark at a value, as HTML.
 
-    >>> 'cx="50.0"' in place_picture(5.0, Range(0.0, 10.0, 20))
+    words: the same for people who do not see the picture. is_outside: the mark is a warning.
+
+    >>> 'cx="50.0"' in place_picture(5.0, Range(0.0, 10.0, 20), "between 0 and 10 (20 requests)")
     True
     """
     # Halves, because the difference of the largest numbers is not finite.
     share = (value / 2 - range_.low / 2) / (range_.high / 2 - range_.low / 2)
     at = 6 + 88 * min(max(share, 0.0), 1.0)
+    kind = "grove-place-picture grove-outside" if is_outside else "grove-place-picture"
+    label = html.escape(words)
     return (
-        '<svg aria-hidden="true" viewBox="0 0 100 16" width="100" height="16">'
-        '<line x1="6" y1="8" x2="94" y2="8" stroke="#767676" stroke-width="2"/>'
-        '<line x1="6" y1="4" x2="6" y2="12" stroke="#767676" stroke-width="2"/>'
-        '<line x1="94" y1="4" x2="94" y2="12" stroke="#767676" stroke-width="2"/>'
-        f'<circle cx="{at:.1f}" cy="8" r="5" fill="#0b57d0"/></svg>'
+        f'<span class="grove-place-row" title="{label}"><span aria-hidden="true">{range_.low:.4g}</span>'
+        f'<svg role="img" aria-label="{label}" class="{kind}" viewBox="0 0 100 16" width="100" height="16">'
+        '<line x1="6" y1="8" x2="94" y2="8"/><line x1="6" y1="4" x2="6" y2="12"/>'
+        f'<line x1="94" y1="4" x2="94" y2="12"/><circle cx="{at:.1f}" cy="8" r="5"/></svg>'
+        f'<span aria-hidden="true">{range_.high:.4g}</span></span>'
     )
 
 
@@ -78,7 +89,8 @@ def _where(card: Card, name: str) -> str:
 def _of_what(card: Card) -> str:
     """Return to which records the ranges of a card belong, and of which time; "": it has none."""
     if card.seen:
-        return "Ranges are from the records that the model had answered before its request."
+        most = max(range_.n for range_ in card.seen.values())
+        return f"Ranges are from the {most:,} records that the model had answered before its request."
     if card.ranges:
         return "Ranges are from the requests of this model up to now, not from all its records."
     return ""
@@ -112,7 +124,7 @@ def place_in(cell: Cell, range_: Range | None, declared: Attribute | None = None
     if declared is not None and declared.low is not None and declared.high is not None:
         low, high = declared.low, declared.high
         if not low <= cell <= high:
-            return f"outside of {low:g} to {high:g}, the range of the schema"
+            return f"{OUTSIDE} {low:g} to {high:g}, the range of the schema"
     if range_ is None or range_.n < 2:
         return ""
     low, high, n = range_.low, range_.high, f"{range_.n:,} {of}"
@@ -123,16 +135,3 @@ def place_in(cell: Cell, range_: Range | None, declared: Attribute | None = None
     if cell <= low:
         return f"the lowest of {n}; the highest is {high:.4g}"
     return f"between {low:.4g} and {high:.4g} ({n})"
-
-
-def span(ms: int) -> str:
-    """Return a time in its largest unit.
-
-    >>> span(1500), span(90_000), span(7_200_000), span(200_000_000)
-    ('1 s', '1 min', '2 h', '2 days')
-    """
-    seconds = max(0, ms) // 1000
-    for unit, length in (("days", 86_400), ("h", 3600), ("min", 60)):
-        if seconds >= length * (2 if unit == "days" else 1):
-            return f"{seconds // length} {unit}"
-    return f"{seconds} s"

@@ -113,7 +113,7 @@ def test_models_are_watched_while_a_worker_dies(place: Installation, tmp_path: P
         expect(page.get_by_role("cell", name=KEY)).to_be_visible(timeout=patience)
         expect(page.get_by_role("cell", name=OTHER)).to_be_visible(timeout=patience)
         shoot(page, "models", "desktop")
-        page.get_by_label("Search").fill("SHOP")
+        page.get_by_label("Part of a model's name").fill("SHOP")
         expect(page.get_by_text("1–1 of 1")).to_be_visible(timeout=patience)
         page.get_by_role("link", name=KEY).click()
         expect(page.get_by_role("heading", level=1)).to_have_text(KEY, timeout=patience)
@@ -156,14 +156,14 @@ def test_models_are_watched_while_a_worker_dies(place: Installation, tmp_path: P
             expect(page.get_by_role("cell", name="not-json").first).to_be_visible(timeout=patience)
             shoot(page, "dead-letters", "desktop")
             page.get_by_label("Model", exact=True).fill(OTHER)
-            page.get_by_role("button", name="Replay these").click()
-            page.get_by_role("button", name="Do it").click(timeout=patience)
-            expect(page.get_by_text("Sent: 1.")).to_be_visible(timeout=patience)
+            page.get_by_role("button", name="Send these again").click()
+            page.get_by_role("button", name="Yes").click(timeout=patience)
+            expect(page.get_by_text("Sent again: 1.")).to_be_visible(timeout=patience)
             place.wait_for_lag_0(alive=[again])
             assert len(read_topic(kafka, place.names.dead_letters)) == 4, "it is one again"
 
             page.goto(f"{address}partitions")
-            expect(page.get_by_text("0 records behind in all")).to_be_visible(timeout=patience)
+            expect(page.get_by_text("0 records wait in all")).to_be_visible(timeout=patience)
             shoot(page, "partitions", "desktop")
 
             page.set_viewport_size(SIZES["phone"])
@@ -176,7 +176,7 @@ def test_models_are_watched_while_a_worker_dies(place: Installation, tmp_path: P
                     page.get_by_role("cell", name="counts"),
                 ),
                 ("dead-letters", "dead-letters", page.get_by_role("cell", name="not-json")),
-                ("partitions", "partitions", page.get_by_text("0 records behind in all")),
+                ("partitions", "partitions", page.get_by_text("0 records wait in all")),
             ):
                 page.goto(f"{address}{way}")
                 expect(shown.first).to_be_visible(timeout=patience)
@@ -217,8 +217,8 @@ def test_a_record_is_skipped_on_the_page_while_no_worker_runs(place: Installatio
         page.get_by_label("PARTITION:OFFSET").fill(at)
         skips.click()
         expect(page.get_by_text(f"The record {place.names.instances} {at}")).to_be_visible(timeout=patience)
-        page.get_by_role("button", name="Do it").click()
-        expect(page.get_by_text("It becomes a dead letter when a worker comes to it")).to_be_visible(
+        page.get_by_role("button", name="Yes").click()
+        expect(page.get_by_text("The record becomes a dead letter when a worker reads it")).to_be_visible(
             timeout=patience
         )
         worker.start()
@@ -226,7 +226,7 @@ def test_a_record_is_skipped_on_the_page_while_no_worker_runs(place: Installatio
         place.wait_for_lag_0(alive=[worker])
         (letter,) = read_topic(kafka, place.names.dead_letters)
         assert dict(letter.headers())["grove-dlq-reason"] == b"skipped"
-        page.get_by_role("button", name="Look", exact=True).click()
+        page.get_by_role("button", name="Show", exact=True).click()
         expect(page.get_by_role("cell", name="skipped", exact=True)).to_be_visible(timeout=patience)
         browser.close()
 

@@ -204,6 +204,14 @@ def web(
         Path,
         typer.Option("--experiments", help="Folder of the results to show.", metavar="FOLDER"),
     ] = Path("experiments"),
+    docs: Annotated[
+        str,
+        typer.Option(
+            "--docs",
+            help="Address of the documentation site ('make docs'); the page of words links to it.",
+            metavar="URL",
+        ),
+    ] = "",
 ) -> None:
     """Answer label requests and watch models in the browser (docs/web.md).
 
@@ -272,6 +280,7 @@ def web(
         _units(units),
         experiments,
         dict(os.environ) | to_environment(settings),
+        docs,
         partial(output_reader, settings),
         _gold(gold, terms),
     )

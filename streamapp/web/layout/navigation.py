@@ -27,6 +27,7 @@ PAGES: Final = (
     PageEntry("/", "Start", LABEL, EVERYBODY),
     PageEntry("/label", "Label", LABEL, EVERYBODY),
     PageEntry("/sure", "Confirm several", LABEL, EVERYBODY),
+    PageEntry("/words", "Words", LABEL, EVERYBODY, listed=False),
     PageEntry("/models", "Models", WATCH, OPERATORS),
     PageEntry("/model", "Model", WATCH, OPERATORS, listed=False),
     PageEntry("/compare", "Compare models", WATCH, OPERATORS, listed=False),

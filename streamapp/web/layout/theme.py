@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final, Literal
 
 from nicegui import app, ui
@@ -10,7 +11,12 @@ from streamapp.web.layout.style_sheet import ASSETS, CACHE_S, FOLDER, STYLE_SHEE
 
 COOKIE: Final = "grove_theme"
 Theme = Literal["system", "light", "dark"]
-THEMES: Final[dict[Theme, str]] = {"system": "System", "light": "Light", "dark": "Dark"}
+THEMES: Final[dict[Theme, tuple[str, str]]] = {
+    "system": ("Colours of the system", "brightness_auto"),
+    "light": ("Light colours", "light_mode"),
+    "dark": ("Dark colours", "dark_mode"),
+}
+"""Label and icon of each theme."""
 _DARK: Final[dict[Theme, bool | None]] = {"system": None, "light": False, "dark": True}
 _SET: Final = """
 document.cookie = "{cookie}={theme}; path=/; max-age=31536000; SameSite=Strict";
@@ -42,11 +48,20 @@ class ThemeSwitch:
         ui.add_head_html(f'<link rel="stylesheet" href="{STYLE_SHEET}">')
         ui.add_head_html(f'<script>document.documentElement.dataset.theme = "{theme}";</script>')
         self._dark = ui.dark_mode(_DARK[theme])
-        with ui.element("div").props('role=group aria-label="Colours"'):
-            self._choice = ui.toggle(THEMES, value=theme, on_change=self._set)
-            self._choice.props("no-caps dense unelevated padding='2px 8px'")
+        self._buttons: dict[Theme, ui.button] = {}
+        with ui.element("div").props('role=group aria-label="Colours"').classes("grove-theme"):
+            for name, (label, icon) in THEMES.items():
+                button = ui.button(icon=icon, on_click=partial(self.choose, name), color=None)
+                button.props(f'flat dense aria-label="{label}" title="{label}"')
+                self._buttons[name] = button
+        self._mark(theme)
 
-    def _set(self) -> None:
-        theme = theme_of({COOKIE: str(self._choice.value)})
+    def choose(self, theme: Theme) -> None:
+        """Draw the page in a theme, and let the browser remember it."""
+        self._mark(theme)
         self._dark.set_value(_DARK[theme])
         ui.run_javascript(_SET.format(cookie=COOKIE, theme=theme))
+
+    def _mark(self, theme: Theme) -> None:
+        for name, button in self._buttons.items():
+            button.props(f"aria-pressed={'true' if name == theme else 'false'}")

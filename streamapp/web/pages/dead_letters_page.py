@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from nicegui import ui
 
-from streamapp.web.formatting import cut, moment, number
+from streamapp.web.clock import now_ms
+from streamapp.web.formatting import cut, number
+from streamapp.web.layout.data_table import Column, DataTable, Row, link_cell, text_cell, time_cell
 from streamapp.web.page_frame import Person
 from streamapp.web.watch.inspector import Found
 from streamapp.web.watch.watching import (
@@ -16,18 +19,32 @@ from streamapp.web.watch.watching import (
     confirmed,
     facts,
     heading,
-    table,
+    model_link,
     watch_frame,
 )
 
 LISTED: Final = 200
 SOURCES: Final = ("instances", "labels", "feature-values", "controls")
+COLUMNS: Final = {
+    "time": Column("Time", short=True),
+    "reason": Column("Reason"),
+    "key": Column("Model"),
+    "detail": Column("Why"),
+    "record": Column("Record"),
+    "at": Column("Dead letter", short=True),
+    "act": Column("", sortable=False),
+}
+EMPTY: Final = (
+    "No dead letter is like that. A record that cannot be processed appears here with the reason, and can be "
+    "sent again."
+)
 
 _BUTTON: Final = """<q-btn flat no-caps label="{label}" :aria-label="'{label} ' + props.row.at"
   @click="$parent.$emit('{event}', props.row.at)" />"""
+_ACTIONS: Final = {"show": "Show", "replay": "Send again"}
 _BUTTONS: Final = (
-    '<q-td :props="props">'
-    + "".join(_BUTTON.format(label=name.capitalize(), event=name) for name in ("show", "replay"))
+    '<q-td :props="props" class="grove-short">'
+    + "".join(_BUTTON.format(label=label, event=event) for event, label in _ACTIONS.items())
     + "</q-td>"
 )
 SHOWN: Final = (
@@ -47,23 +64,35 @@ SHOWN: Final = (
 class DeadLettersPage:
     """The elements of the page in one browser."""
 
-    def __init__(self, watching: Watching, person: Person) -> None:
+    def __init__(self, watching: Watching, person: Person, reason: str = "", key: str = "") -> None:
+        """reason, key: filters with which the page begins."""
         self._watching, self._person = watching, person
         with watch_frame("/dead-letters", person, watching):
-            heading("Dead letters")
-            with ui.row().classes("items-end"):
-                self._reason = ui.input("Reason").props("maxlength=60 clearable")
-                self._key = ui.input("Model").props("maxlength=1024 clearable")
-                ui.button("Look", on_click=lambda: self.look(0)).props("no-caps")
-                ui.button("Replay these", on_click=lambda: self._replay(None)).props("no-caps outline")
+            heading("Dead letters", explained="dead-letter")
+            with ui.row().classes("items-center"):
+                self._reason = ui.input("Reason", value=reason).props("dense outlined maxlength=60 clearable")
+                self._key = ui.input("Model", value=key).props("dense outlined maxlength=1024 clearable")
+                ui.button("Show", on_click=lambda: self.look(0)).props("no-caps")
+                ui.button("Send these again", on_click=lambda: self._replay(None)).props("no-caps outline")
             self._said = ui.label().props("role=alert aria-live=assertive").classes("text-weight-bold")
             self._list = Looking(watching.inspector, self._draw, person)
             self._one = Looking(watching.inspector, self._draw_one, person)
+            self._reasons = ui.row().classes("w-full")
+            self.table = DataTable(
+                "Dead letters", COLUMNS, key="at", empty=EMPTY, sort_by="time", descending=True
+            )
+            self.table.slot("act", _BUTTONS)
+            self.table.table.on("show", lambda event: self._one.look("dead-letter", at=str(event.args)))
+            self.table.table.on("replay", lambda event: self._replay(str(event.args)))
             heading("Skip a record that stops its partition", 2)
-            ui.label("It becomes a dead letter, unprocessed. No worker may run until then.")
-            with ui.row().classes("items-end"):
-                at = ui.input("PARTITION:OFFSET").props("maxlength=40")
+            ui.label(
+                "The record becomes a dead letter, unprocessed. Stop the workers first, and start them again "
+                "after it."
+            )
+            with ui.row().classes("items-center"):
+                at = ui.input("PARTITION:OFFSET").props("dense outlined maxlength=40")
                 source = ui.select([*SOURCES], value="instances", label="Topic").classes("grove-select")
+                source.props("dense outlined")
                 ui.button(
                     "Skip", on_click=lambda: self._skip(str(at.value).strip(), str(source.value))
                 ).props("no-caps outline")
@@ -79,38 +108,16 @@ class DeadLettersPage:
     def _draw(self, reply: Found) -> None:
         reasons, rows = reply.answer["reasons"], reply.answer["rows"]
         total = sum(reasons.values())
-        shown_reasons = ", ".join(
-            f"{name} {n:,}" for name, n in sorted(reasons.items(), key=lambda item: -item[1])
-        )
-        ui.label(f"{total:,} in all: {cut(shown_reasons, 600)}" if total else "There is none.").props(
-            "role=status"
-        )
-        shown = [
-            {
-                "at": row["at"],
-                "reason": row["reason"],
-                "key": cut(str(row["key"])),
-                "record": f"{row['topic']} {row['record']}",
-                "detail": cut(str(row["detail"]), 200),
-                "time": moment(row["timestamp"]),
-            }
-            for row in rows
-        ]
-        columns = {
-            "at": "At",
-            "reason": "Reason",
-            "key": "Model",
-            "record": "Record",
-            "detail": "Why",
-            "time": "Time (UTC)",
-            "act": "",
-        }
-        letters = table(columns, shown, "at")
-        letters.props(add="rows-per-page-options=[20,50,0]")
-        letters.pagination = {"rowsPerPage": 20}
-        letters.add_slot("body-cell-act", _BUTTONS)
-        letters.on("show", lambda event: self._one.look("dead-letter", at=str(event.args)))
-        letters.on("replay", lambda event: self._replay(str(event.args)))
+        self._reasons.clear()
+        with self._reasons:
+            newest = f"; the newest {LISTED:,} are listed" if total > LISTED else ""
+            ui.label(f"{total:,} in all{newest}" if total else "There is none.").props("role=status")
+            for name, n in sorted(reasons.items(), key=lambda item: (-item[1], item[0])):
+                ui.link(f"{cut(name, 60)}: {n:,}", f"/dead-letters?{urlencode({'reason': name})}").classes(
+                    "grove-chip"
+                )
+        now = now_ms()
+        self.table.show([_row(row, now) for row in rows])
 
     def _draw_one(self, reply: Found) -> None:
         letter = reply.answer
@@ -125,15 +132,15 @@ class DeadLettersPage:
         would, trouble = await self._do("dead letters counted", "replay", dry_run=True, **selection)
         if trouble or not would["sent"]:
             self._said.set_text(
-                trouble or f"Nothing would go back: {_left(would) or 'no dead letter is like that'}."
+                trouble or f"Nothing can be sent again: {_left(would) or 'no dead letter is like that'}."
             )
             return
-        question = f"{number(sum(would['sent'].values()))} records go to their topics again. Go on?"
+        question = f"Send {number(sum(would['sent'].values()))} records to their topics again?"
         if not await confirmed(question):
             return
         outcome, trouble = await self._do("replay dead letters", "replay", dry_run=False, **selection)
         left_out = "" if trouble or not outcome["left"] else f" Left out: {_left(outcome)}."
-        self._said.set_text(trouble or f"Sent: {number(sum(outcome['sent'].values()))}.{left_out}")
+        self._said.set_text(trouble or f"Sent again: {number(sum(outcome['sent'].values()))}.{left_out}")
         await self.look(0)
 
     async def _skip(self, at: str, source: str) -> None:
@@ -147,14 +154,27 @@ class DeadLettersPage:
         where = f"{number(ahead)} offsets before it" if ahead else "it is the next one"
         size = "no value" if record["bytes"] is None else f"{number(record['bytes'])} bytes"
         what = f"{record['topic']} {record['partition']}:{record['offset']}, {size}; {where}"
-        if await confirmed(f"The record {what} becomes a dead letter, unprocessed. Go on?"):
+        if await confirmed(f"The record {what} becomes a dead letter, unprocessed. Skip it?"):
             _, trouble = await self._do("skip a record", "skip", at=at, source=source, dry_run=False)
             self._said.set_text(
-                trouble or "It becomes a dead letter when a worker comes to it; start the workers."
+                trouble or "The record becomes a dead letter when a worker reads it; start the workers."
             )
 
     async def _do(self, action: str, ask: str, **arguments: Any) -> tuple[Any, str]:
         return await carried_out(self._watching, self._person.annotator, action, ask, **arguments)
+
+
+def _row(row: dict[str, Any], now: int) -> Row:
+    key = str(row["key"])
+    return {
+        "time": time_cell(row["timestamp"], now),
+        "reason": text_cell(str(row["reason"])),
+        "key": link_cell(cut(key), model_link(key)) if row["key"] is not None else text_cell("none"),
+        "detail": text_cell(cut(str(row["detail"]), 200)),
+        "record": text_cell(f"{row['topic']} {row['record']}"),
+        "at": text_cell(row["at"]),
+        "act": text_cell(""),
+    }
 
 
 def _left(outcome: dict[str, Any]) -> str:

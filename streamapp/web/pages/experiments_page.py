@@ -8,6 +8,7 @@ from typing import Any, Final
 from nicegui import run, ui
 
 from streamapp.web.formatting import cut, number, share
+from streamapp.web.layout.data_table import Cell, Column, DataTable, number_cell, text_cell
 from streamapp.web.page_frame import Person
 from streamapp.web.pages.charts import learning_curve
 from streamapp.web.pages.experiment_results import (
@@ -18,7 +19,7 @@ from streamapp.web.pages.experiment_results import (
     read_run,
     runs_in,
 )
-from streamapp.web.watch.watching import Watching, facts, heading, table, watch_frame
+from streamapp.web.watch.watching import Watching, facts, heading, watch_frame
 
 ROWS: Final = 50
 SHARES: Final = ("accuracy", "accuracy_windowed", "accuracy_unbiased")
@@ -30,8 +31,8 @@ class ExperimentsPage:
     def __init__(self, watching: Watching, person: Person) -> None:
         self._folder, self._person = watching.experiments, person
         with watch_frame("/experiments", person, watching):
-            heading("Experiments")
-            self._said = ui.label(f"Looking into {self._folder.name} …").props("role=status")
+            heading("Experiments", explained="experiment")
+            self._said = ui.label(f"Reading {self._folder.name} …").props("role=status")
             self._choice = ui.select([], label="Result", on_change=self._show).classes("grove-select")
             self._place = ui.column().classes("w-full")
         ui.timer(0.0, self._begin, once=True)
@@ -45,7 +46,8 @@ class ExperimentsPage:
         if not names:
             self._said.set_text(
                 f"There is no result in {self._folder.name}. 'grove experiment NAME --output FOLDER' and "
-                "'grove prequential --json > FOLDER/NAME.json' write some; --experiments names the folder."
+                "'grove prequential --json > FOLDER/NAME.json' write results, which "
+                "'grove web --experiments FOLDER' shows here."
             )
             return
         self._said.set_text(f"{len(experiments):,} experiments and {len(runs):,} runs in {self._folder.name}")
@@ -65,7 +67,7 @@ class ExperimentsPage:
             elif isinstance(result, PrequentialResult):
                 _draw_run(result)
             else:
-                ui.label("It cannot be read: its format is not grove's.")
+                ui.label("This result cannot be read: 'grove experiment' did not write it in this format.")
 
 
 def _draw_experiment(result: ExperimentResult) -> None:
@@ -74,20 +76,38 @@ def _draw_experiment(result: ExperimentResult) -> None:
     for title, rows in result.tables.items():
         heading(title, 2)
         if not rows:
-            ui.label("nothing")
+            ui.label("This table has no row.").classes("grove-muted")
             continue
-        names = list(rows[0])
-        shown = [
-            {"at": at} | {f"c{place}": _said(row.get(name)) for place, name in enumerate(names)}
-            for at, row in enumerate(rows)
-        ]
-        rows_table = table({f"c{place}": str(name) for place, name in enumerate(names)}, shown, "at")
-        rows_table.pagination = {"rowsPerPage": ROWS}
+        _draw_table(title, rows)
     for name, svg in result.charts.items():
         heading(name, 2)
         data = base64.b64encode(svg).decode()
         # As an image, because scripts in an image do not run.
         ui.image(f"data:image/svg+xml;base64,{data}").classes("grove-picture").props(f'alt="{_plain(name)}"')
+
+
+def _draw_table(title: str, rows: list[dict[str, Any]]) -> None:
+    """Draw one table of an experiment; a column with a number is a column of numbers."""
+    names = list(rows[0])
+    columns = {"at": Column("Row", numeric=True)} | {
+        f"c{place}": Column(cut(str(name)), numeric=any(_is_number(row.get(name)) for row in rows))
+        for place, name in enumerate(names)
+    }
+    drawn = DataTable(cut(title), columns, key="at", empty="No row.", per_page=ROWS)
+    drawn.show(
+        [
+            {"at": number_cell(at)} | {f"c{place}": _cell(row.get(name)) for place, name in enumerate(names)}
+            for at, row in enumerate(rows, 1)
+        ]
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _cell(value: Any) -> Cell:
+    return number_cell(value) if _is_number(value) else text_cell(_said(value))
 
 
 def _draw_run(result: PrequentialResult) -> None:

@@ -8,12 +8,15 @@ from typing import Any, Final
 from nicegui import run, ui
 
 from streamapp.web.clock import now_ms
+from streamapp.web.formatting import span
+from streamapp.web.layout.headings import heading
+from streamapp.web.layout.hints import hint
 from streamapp.web.page_frame import Person, frame
 from streamapp.web.pages.feature_form import FeatureForm
 from streamapp.web.pages.surroundings import TOO_FAST, Messages, Surroundings
 from streamapp.web.queue.cards import Card
 from streamapp.web.queue.expiry import NEVER
-from streamapp.web.wording import features_table, span
+from streamapp.web.wording import features_table
 
 DONT_KNOW, SKIP, UNDO, GUESS = "x", "s", "u", "g"
 CLASS_KEYS: Final = "1234567890abcdefhijklmnopqrtvwyz"
@@ -40,7 +43,7 @@ class LabelPage:
         self._guess_shown = not around.hide_guess
         self._busy = False
         self._classes: tuple[str, ...] | None = None
-        with frame("/", person, has_users=around.has_users):
+        with frame("/label", person, has_users=around.has_users):
             self._messages = Messages(around)
             self._make()
         ui.keyboard(on_key=self._key, repeating=False, ignore=["input", "select", "textarea"])
@@ -49,27 +52,36 @@ class LabelPage:
         ui.timer(0.0, self.tick, once=True)
 
     def _make(self) -> None:
-        self._heading = ui.label().props("role=heading aria-level=1").classes("text-h6 grove-text")
-        with ui.column().classes("w-full") as self._of_card:
-            self._age = ui.label()
-            self._features = ui.html(sanitize=False).classes("w-full")
-            self._left_out = ui.label()
-            with ui.row().classes("items-center w-full"):
-                self._guess = ui.label().classes("grove-text")
-                self._show_guess = ui.button(
-                    f"Show the model's guess ({GUESS})", on_click=self.show_guess
-                ).props("no-caps flat")
-            with ui.column().classes("w-full") as self._of_label:
-                self._buttons = ui.row().classes("w-full").props('role=group aria-label="Classes"')
-                ui.button(f"I do not know ({DONT_KNOW})", on_click=lambda: self.answer(None)).props(
-                    "no-caps outline"
-                )
+        with ui.element("section").classes("grove-tile grove-card"):
+            self._heading = heading("")
+            with ui.column().classes("w-full gap-2") as self._of_card:
+                with ui.element("div").classes("grove-headed"):
+                    self._age = ui.label().classes("grove-muted")
+                    hint("utility")
+                self._features = ui.html(sanitize=False).classes("w-full")
+                self._left_out = ui.label()
                 with ui.row().classes("items-center w-full"):
-                    self._field = ui.input("Another class").props('maxlength=1024 aria-label="Another class"')
+                    self._guess = ui.label().classes("grove-text")
+                    self._show_guess = ui.button(
+                        f"Show the model's guess ({GUESS})", on_click=self.show_guess
+                    ).props("no-caps flat")
+                    hint("guess")
+                self._form = FeatureForm(self.give, self._around.units)
+        # The answers stay in view below a long record.
+        with ui.element("div").classes("grove-answers"):
+            with ui.column().classes("w-full gap-2") as self._of_label:
+                self._buttons = ui.row().classes("w-full").props('role=group aria-label="Classes"')
+                with ui.row().classes("items-center w-full") as self._of_new_class:
+                    self._field = ui.input("Another class").props(
+                        'dense outlined maxlength=1024 aria-label="Another class"'
+                    )
                     ui.button("Answer with it", on_click=self._answer_new).props("no-caps outline")
-            self._form = FeatureForm(self.give, self._around.units)
-            ui.button(f"Skip ({SKIP})", on_click=self.skip).props("no-caps outline")
-        self._undo = ui.button(f"Undo ({UNDO})", on_click=self.undo).props("no-caps outline")
+            with ui.row().classes("items-center w-full"):
+                self._not_known = ui.button(
+                    f"I do not know ({DONT_KNOW})", on_click=lambda: self.answer(None)
+                ).props("no-caps outline")
+                self._skip = ui.button(f"Skip ({SKIP})", on_click=self.skip).props("no-caps outline")
+                self._undo = ui.button(f"Undo ({UNDO})", on_click=self.undo).props("no-caps outline")
 
     @property
     def shown_number(self) -> int | None:
@@ -84,6 +96,10 @@ class LabelPage:
         self._shown_ms = now_ms()
         self._guess_shown = not self._around.hide_guess
         self._of_card.set_visibility(card is not None)
+        self._skip.set_visibility(card is not None)
+        is_label = card is not None and not card.wanted
+        self._of_label.set_visibility(is_label)
+        self._not_known.set_visibility(is_label)
         if card is None:
             self._heading.set_text(NOTHING)
             return
@@ -93,7 +109,6 @@ class LabelPage:
         self._features.set_content(features_table(card, self._around.units))
         self._left_out.set_visibility(bool(card.left_out))
         self._left_out.set_text(f"and {card.left_out:,} more features, which are not shown")
-        self._of_label.set_visibility(not card.wanted)
         self._form.show(card)
         if not card.wanted:
             self._field.set_value("")
@@ -133,7 +148,9 @@ class LabelPage:
         elif is_his:
             self._age.set_text(_age(card, now_ms()))
         else:
-            await self._next("This card is not yours any more: it was answered, has expired or was given on.")
+            await self._next(
+                "This card is no longer yours: it was answered, it expired, or another person has it now."
+            )
 
     def _draw_undo(self, undo_ms: int) -> None:
         self._undo.set_text(f"Undo ({UNDO}), {undo_ms / 1000:.0f} s left" if undo_ms else f"Undo ({UNDO})")
@@ -270,7 +287,7 @@ def _guess(card: Card) -> str:
         "The model has no class yet" if card.prediction is None else f"The model says {card.prediction}"
     )
     if card.rules is not None:
-        sentence += f", because {'of no rule yet' if card.rules == 'all' else card.rules}"
+        sentence += "; it has no rule yet" if card.rules == "all" else f", because {card.rules}"
     if card.shares:
         by_share = sorted(card.shares.items(), key=lambda item: -item[1])
         sentence += ". There it has seen: " + ", ".join(
@@ -280,11 +297,11 @@ def _guess(card: Card) -> str:
 
 
 def _age(card: Card, now: int) -> str:
-    sentence = f"requested {span(now - card.asked_ms)} ago"
+    sentence = f"Requested {span(now - card.asked_ms)} ago"
     if card.expires_ms != NEVER:
         ms_left = card.expires_ms - now
-        sentence += f", {span(ms_left)} left" if ms_left > 0 else ", late by the clock"
+        sentence += f", {span(ms_left)} left" if ms_left > 0 else ", too late by the clock"
     utility = "" if card.utility is None else f" with utility {card.utility:.3g}"
     cost = "" if card.cost is None else f", at a cost of {card.cost:g}"
     reason = "" if card.reason is None else f", {REASONS.get(card.reason, f'reason: {card.reason}')}"
-    return f"{sentence}; by {card.strategy}{utility}{cost}{reason}"
+    return f"{sentence}. Chosen by {card.strategy}{utility}{cost}{reason}"

@@ -1,39 +1,35 @@
-"""Models page: the list of all models, in pages, with a search."""
+"""Models page: the list of all models, in pages, sorted by any column, with a filter of the names."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
+from urllib.parse import urlencode
 
 from nicegui import run, ui
 
-from streamapp.web.formatting import moment, number
+from streamapp.web.clock import now_ms
+from streamapp.web.layout.data_table import Column, DataTable, Row
 from streamapp.web.page_frame import Person
-from streamapp.web.watch.model_words import accuracy_in_words
-from streamapp.web.watch.watched import ModelRow
-from streamapp.web.watch.watching import LOOK_S, Watching, heading, model_link, table, watch_frame
+from streamapp.web.pages.model_columns import ACCURACY, COURSE, DRIFTS, KEY, LABELS, LAST, model_cells
+from streamapp.web.watch.watching import LOOK_S, Watching, heading, watch_frame
 
 ROWS: Final = 25
-ORDERS: Final = {
-    "key": "name",
-    "records": "records, most first",
-    "labels": "labels, most first",
-    "accuracy": "accuracy, lowest first",
-    "drifts": "drifts, most first",
-    "splits": "splits, most first",
-    "last_ms": "newest evaluation or event first",
-}
-DESCENDING: Final = frozenset(("records", "labels", "drifts", "splits", "last_ms"))
 COLUMNS: Final = {
-    "key": "Model",
-    "learner": "Learner",
-    "records": "Records",
-    "labels": "Labels",
-    "accuracy": "Accuracy (95 % interval)",
-    "splits": "Splits",
-    "drifts": "Drifts",
-    "last": "Newest evaluation or event (UTC)",
-    "state": "",
+    "key": KEY,
+    "accuracy": ACCURACY,
+    "course": COURSE,
+    "labels": LABELS,
+    "drifts": DRIFTS,
+    "last_ms": LAST,
+    "records": Column("Records", numeric=True),
+    "splits": Column("Splits", numeric=True, explained="split"),
+    "learner": Column("Learner", sortable=False),
+    "state": Column("State", sortable=False),
 }
+EMPTY: Final = (
+    "No model is known yet. A model begins with the first record of its key: send records with "
+    "'grove replay', or try 'grove demo --web'."
+)
 
 
 class ModelsPage:
@@ -41,22 +37,23 @@ class ModelsPage:
 
     def __init__(self, watching: Watching, person: Person) -> None:
         self._watching, self._person = watching, person
-        self._first, self._shown = 0, list[dict[str, Any]]()
         with watch_frame("/models", person, watching):
-            heading("Models")
-            with ui.row().classes("items-end w-full"):
-                self._search = ui.input("Search", on_change=self._anew).props("debounce=300 maxlength=200")
-                self._order = ui.select(ORDERS, value="key", label="Order", on_change=self._anew)
-                self._order.classes("grove-select")
-            self._count = ui.label().props("role=status")
-            self._table = table(COLUMNS, [], "key", "key")
-            with ui.row():
-                self._back = ui.button("Previous", on_click=lambda: self._turn(-ROWS)).props(
-                    "no-caps outline"
-                )
-                self._on = ui.button("Next", on_click=lambda: self._turn(ROWS)).props("no-caps outline")
+            heading("Models", explained="model")
+            self._count = ui.label().props("role=status").classes("grove-muted")
+            self.table = DataTable(
+                "Models",
+                COLUMNS,
+                key="key",
+                empty=EMPTY,
+                filtered="Part of a model's name",
+                sort_by="key",
+                turned=self.tick,
+                per_page=ROWS,
+            )
+            heading("Compare two models", 2)
             with ui.row().classes("items-end"):
-                first, second = ui.input("Compare"), ui.input("with")
+                first = ui.input("First model").props("dense outlined maxlength=1024")
+                second = ui.input("Second model").props("dense outlined maxlength=1024")
                 ui.button(
                     "Compare",
                     on_click=lambda: ui.navigate.to(_compare_link(str(first.value), str(second.value))),
@@ -64,56 +61,27 @@ class ModelsPage:
         ui.timer(LOOK_S, self.tick)
         ui.timer(0.0, self.tick, once=True)
 
-    async def _anew(self) -> None:
-        self._first = 0
-        await self.tick()
-
-    async def _turn(self, by: int) -> None:
-        self._first = max(0, self._first + by)
-        await self.tick()
-
     async def tick(self) -> None:
         """Show the current state of the listed models."""
         if not self._person.signed_in():
             ui.navigate.to("/sign-in")
             return
-        order, search = str(self._order.value), str(self._search.value or "")
-        models, total = await run.io_bound(
-            self._watching.watched.models,
-            search,
-            order,
-            descending=order in DESCENDING,
-            first=self._first,
+        first = self.table.first
+        rows, total = await run.io_bound(self._rows, first)
+        self.table.show(rows, total)
+        self._count.set_text(f"{first + 1:,}–{first + len(rows):,} of {total:,}" if rows else "")
+
+    def _rows(self, first: int) -> tuple[list[Row], int]:
+        models, total = self._watching.watched.models(
+            self.table.filter_text,
+            self.table.sort_by,
+            descending=self.table.descending,
+            first=first,
             count=ROWS,
         )
-        shown = [_row(model) for model in models]
-        last = self._first + len(shown)
-        self._count.set_text(
-            f"{self._first + 1:,}–{last:,} of {total:,}" if shown else "No model like that yet."
-        )
-        self._back.set_enabled(self._first > 0)
-        self._on.set_enabled(last < total)
-        if shown != self._shown:
-            self._shown = shown
-            self._table.rows = shown
-
-
-def _row(model: ModelRow) -> dict[str, Any]:
-    return {
-        "key": model.key,
-        "link": model_link(model.key),
-        "learner": model.learner,
-        "records": number(model.records),
-        "labels": number(model.labels),
-        "accuracy": accuracy_in_words(model),
-        "splits": number(model.splits),
-        "drifts": number(model.drifts),
-        "last": moment(model.last_ms),
-        "state": model.state,
-    }
+        now = now_ms()
+        return [model_cells(self._watching, model, now) for model in models], total
 
 
 def _compare_link(first: str, second: str) -> str:
-    from urllib.parse import urlencode
-
     return f"/compare?{urlencode({'first': first, 'second': second})}"

@@ -6,22 +6,24 @@ from typing import Any, Final
 
 from nicegui import ui
 
-from streamapp.web.formatting import cut, moment, number
+from streamapp.web.formatting import cut, number
+from streamapp.web.layout.data_table import Cell, Column, DataTable, Row, number_cell, text_cell
+from streamapp.web.layout.times import exact
 from streamapp.web.page_frame import Person
 from streamapp.web.watch.inspector import Found
-from streamapp.web.watch.watching import Looking, Watching, heading, table, watch_frame
+from streamapp.web.watch.watching import Looking, Watching, heading, watch_frame
 
 AGAIN_S: Final = 10.0
 COLUMNS: Final = {
-    "partition": "Partition",
-    "behind": "Behind",
-    "instances": "of instances",
-    "labels": "of labels",
-    "others": "of others",
-    "restores": "Restores",
-    "snapshot": "Newest snapshot",
-    "since": "Journal since",
-    "trouble": "",
+    "partition": Column("Partition", numeric=True, explained="partition"),
+    "behind": Column("Waiting records", numeric=True, explained="lag"),
+    "instances": Column("instances", numeric=True),
+    "labels": Column("labels", numeric=True),
+    "others": Column("other topics", numeric=True),
+    "restores": Column("Restores", numeric=True, explained="restore"),
+    "snapshot": Column("Newest snapshot", numeric=True, explained="snapshot"),
+    "since": Column("Records since then", numeric=True, explained="journal"),
+    "trouble": Column("Trouble"),
 }
 
 
@@ -30,9 +32,23 @@ class PartitionsPage:
 
     def __init__(self, watching: Watching, person: Person) -> None:
         self._person = person
+        self._table: DataTable | None = None
         with watch_frame("/partitions", person, watching):
-            heading("Partitions")
+            heading("Partitions", explained="partition")
             self._looking = Looking(watching.inspector, self._draw, person)
+            self._summary = ui.column()
+            self.table = DataTable(
+                "Partitions",
+                COLUMNS,
+                key="partition",
+                empty="No partition is known yet. 'grove topics create' makes the topics.",
+                sort_by="partition",
+                per_page=50,
+            )
+            ui.label(
+                "Records are counted by their offsets, which the marks of transactions take too. The first "
+                "start of a partition counts as a restore."
+            ).classes("grove-muted")
         ui.timer(AGAIN_S, self.tick)
         ui.timer(0.0, self.tick, once=True)
 
@@ -44,33 +60,41 @@ class PartitionsPage:
         await self._looking.look("partitions", fresh_ms=round(AGAIN_S * 900))
 
     def _draw(self, reply: Found) -> None:
-        rows = reply.answer["rows"]
-        members = reply.answer["members"]
+        rows, members = reply.answer["rows"], reply.answer["members"]
         behind = sum(row.get("behind", 0) for row in rows)
-        who = ", ".join(members) if members else "no members: no worker runs"
-        ui.label(f"Group {reply.answer['group']}: {cut(who, 600)}")
-        ui.label(f"{number(behind)} records behind in all, at {moment(reply.at_ms)} UTC").props("role=status")
-        table(COLUMNS, [_row(row) for row in rows], "partition")
-        ui.label(
-            "Restores are counted by the journal: one each time a worker read the partition's state "
-            "again, the first included. Behind is counted in offsets, which transaction markers take too."
-        )
+        self._summary.clear()
+        with self._summary:
+            ui.label(f"{number(behind)} records wait in all.").props(
+                f'role=status title="{exact(reply.at_ms)}"'
+            )
+            if members:
+                names = cut(", ".join(members), 600)
+                ui.label(f"{number(len(members))} workers in group {reply.answer['group']}: {names}")
+            else:
+                ui.label(f"No worker runs in group {reply.answer['group']}. Start one with 'grove worker'.")
+        self.table.show([_row(row) for row in rows])
 
 
-def _row(row: dict[str, Any]) -> dict[str, Any]:
+def _size_cell(snapshot: dict[str, Any]) -> Cell:
+    size = number_cell(snapshot["bytes"], "bytes")
+    return size._replace(title=f"in {number(snapshot['models'])} parts")
+
+
+def _row(row: dict[str, Any]) -> Row:
+    partition = number_cell(row["partition"])
     if row["trouble"] is not None:
-        return {"partition": row["partition"], "trouble": cut(row["trouble"], 300)}
+        unknown = dict.fromkeys(COLUMNS, Cell("–"))
+        return {**unknown, "partition": partition, "trouble": text_cell(cut(row["trouble"], 300))}
     lag, snapshot = row["lag"], row["snapshot"]
+    others = sum(n for source, n in lag.items() if source not in ("instances", "labels"))
     return {
-        "partition": row["partition"],
-        "behind": row["behind"],
-        "instances": lag.get("instances", 0),
-        "labels": lag.get("labels", 0),
-        "others": sum(n for source, n in lag.items() if source not in ("instances", "labels")),
-        "restores": row["incarnation"],
-        "snapshot": "none yet"
-        if snapshot is None
-        else f"{number(snapshot['models'])} parts, {number(snapshot['bytes'])} bytes",
-        "since": f"{number(row['since_snapshot'])} records",
-        "trouble": "",
+        "partition": partition,
+        "behind": number_cell(row["behind"]),
+        "instances": number_cell(lag.get("instances", 0)),
+        "labels": number_cell(lag.get("labels", 0)),
+        "others": number_cell(others),
+        "restores": number_cell(row["incarnation"]),
+        "snapshot": Cell("none yet") if snapshot is None else _size_cell(snapshot),
+        "since": number_cell(row["since_snapshot"]),
+        "trouble": Cell(""),
     }

@@ -4,31 +4,41 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
-from typing import Any, Final
-from urllib.parse import quote
+from typing import Final, Literal, NamedTuple
 
 from nicegui import run, ui
 
 from streamapp.web.clock import now_ms
-from streamapp.web.formatting import cut, moment, number
+from streamapp.web.formatting import cut, number, span
+from streamapp.web.layout.data_table import Column, DataTable, Row, number_cell, time_cell
+from streamapp.web.layout.headings import heading
+from streamapp.web.layout.times import relative
 from streamapp.web.page_frame import Person, frame
-from streamapp.web.pages.sparkline import sparkline
+from streamapp.web.pages.model_columns import (
+    ACCURACY,
+    COURSE,
+    DRIFTS,
+    KEY,
+    LABELS,
+    LAST,
+    key_cell,
+    model_cells,
+)
 from streamapp.web.pages.surroundings import Surroundings
 from streamapp.web.queue.overview import Day, OpenRequests
 from streamapp.web.users import OPERATOR
 from streamapp.web.watch.inspector import Found
-from streamapp.web.watch.model_words import accuracy_in_words
 from streamapp.web.watch.watched import ModelRow
-from streamapp.web.watch.watching import LOOK_S, Looking, Watching, heading, model_link
-from streamapp.web.wording import span
+from streamapp.web.watch.watching import LOOK_S, Looking, Watching, model_link
 
 MODELS: Final = 10
+ALARMS: Final = 10
 INSPECTED_S: Final = 15.0
 SOON_MS: Final = 3600 * 1000
-"""A request whose deadline is nearer than this needs a hand."""
+"""A request whose deadline is nearer than this needs attention."""
 RECENT_MS: Final = 24 * 3600 * 1000
-"""A drift alarm of this age or less needs a look."""
-CALM: Final = "Nothing needs a hand now."
+"""A drift alarm of this age or less needs attention."""
+CALM: Final = "Nothing needs attention now."
 NO_REQUESTS: Final = (
     "No model waits for a label. A model whose spec has a query strategy requests labels as its records come."
 )
@@ -36,6 +46,28 @@ NO_MODELS: Final = (
     "No model is known yet. A model begins with the first record of its key: send records with "
     "'grove replay', or try 'grove demo --web'."
 )
+ASKED: Final = {
+    "key": KEY,
+    "requests": Column("Requests", numeric=True, explained="request"),
+    "oldest": Column("Oldest request", short=True),
+    "deadline": Column("First deadline", explained="deadline", short=True),
+}
+MODEL_COLUMNS: Final = {
+    "key": KEY,
+    "accuracy": ACCURACY,
+    "course": COURSE,
+    "labels": LABELS,
+    "drifts": DRIFTS,
+    "last_ms": LAST,
+}
+
+
+class Attention(NamedTuple):
+    """Something that needs a person: in words, with the address of the page that shows it."""
+
+    text: str
+    address: str
+    level: Literal["bad", "warn"]  # bad: nothing works until then
 
 
 class StartPage:
@@ -48,34 +80,31 @@ class StartPage:
         self._behind: int | None = None
         self._has_workers = True
         self._letters: int | None = None
-        self._shown: dict[int, str] = {}
+        self._shown_attention = ""
         with frame("/", person, has_users=around.has_users, wide=True):
             heading("Start")
             if self._watching is not None:
-                heading("What needs a hand", 2)
-                self._hands = ui.html(sanitize=False).props("role=status").classes("w-full")
-            with ui.element("div").classes("grove-grid"):
+                heading("Needs attention", 2)
+                self.attention = ui.html(sanitize=False).props("role=status").classes("w-full")
+            with ui.element("div").classes("grove-grid grove-tiles"):
                 with ui.element("section").classes("grove-tile"):
-                    heading("My queue", 2)
+                    heading("My queue", 2, explained="card")
                     self._queue = ui.label().props("role=status")
                     ui.link("Label the next card", "/label").classes("grove-action")
                 with ui.element("section").classes("grove-tile"):
                     heading("My day", 2)
                     self._day = ui.label()
                 if self._watching is not None:
-                    with ui.element("section").classes("grove-tile"):
-                        heading("Lag", 2)
-                        self._lag = Looking(self._watching.inspector, self._draw_lag, person)
-                        ui.link("All partitions", "/partitions")
-                    with ui.element("section").classes("grove-tile"):
-                        heading("Dead letters", 2)
-                        self._dead = Looking(self._watching.inspector, self._draw_letters, person)
-                        ui.link("All dead letters", "/dead-letters")
+                    self._draw_operator_tiles(self._watching)
             if self._watching is not None:
-                heading("Requested labels, by model", 2)
-                self._asked = ui.html(sanitize=False).classes("w-full")
-                heading("Models", 2)
-                self._models = ui.html(sanitize=False).classes("w-full")
+                heading("Requested labels, by model", 2, explained="request")
+                self.asked = DataTable(
+                    "Requested labels", ASKED, key="key", empty=NO_REQUESTS, sort_by="oldest"
+                )
+                heading("Models with the newest evaluations or events", 2, explained="model")
+                self.models = DataTable(
+                    "Models", MODEL_COLUMNS, key="key", empty=NO_MODELS, sort_by="last_ms", descending=True
+                )
                 ui.link("All models", "/models")
         ui.timer(LOOK_S, self.tick)
         ui.timer(0.0, self.tick, once=True)
@@ -83,45 +112,51 @@ class StartPage:
             ui.timer(INSPECTED_S, self._inspect)
             ui.timer(0.0, self._inspect, once=True)
 
+    def _draw_operator_tiles(self, watching: Watching) -> None:
+        with ui.element("section").classes("grove-tile"):
+            heading("Lag", 2, explained="lag")
+            self._lag = Looking(watching.inspector, self._draw_lag, self._person)
+            ui.link("All partitions", "/partitions")
+        with ui.element("section").classes("grove-tile"):
+            heading("Dead letters", 2, explained="dead-letter")
+            self._dead = Looking(watching.inspector, self._draw_letters, self._person)
+            ui.link("All dead letters", "/dead-letters")
+
     async def tick(self) -> None:
         """Show the current state of queue and models."""
         if not self._person.signed_in():
             ui.navigate.to("/sign-in")
             return
         now = now_ms()
-        self._queue.set_text(queue_in_words(self._around.counts().open))
+        asked = await run.io_bound(self._overview.by_model, now)
+        self._queue.set_text(queue_in_words(self._around.counts().open, first_deadline(asked), now))
         day = await run.io_bound(self._overview.day_of, self._person.annotator, now)
         self._day.set_text(day_in_words(day))
         if self._watching is None:
             return
-        asked = await run.io_bound(self._overview.by_model, now)
-        rows, curves = await run.io_bound(self._newest)
-        self._set(self._asked, asked_table(asked, now) if asked else f"<p>{html.escape(NO_REQUESTS)}</p>")
-        self._set(
-            self._models, models_table(rows, curves, now) if rows else f"<p>{html.escape(NO_MODELS)}</p>"
-        )
-        lines = hands(
+        rows, alarmed = await run.io_bound(self._read_models, self._watching, now)
+        self.asked.show([asked_row(requests, now) for requests in asked])
+        self.models.show(rows)
+        needs = attention(
             self._around.trouble(),
             asked,
-            rows,
+            alarmed,
             now,
             behind=self._behind,
             has_workers=self._has_workers,
             letters=self._letters,
         )
-        self._set(self._hands, hands_list(lines))
+        text = attention_list(needs)
+        if text != self._shown_attention:
+            self._shown_attention = text
+            self.attention.set_content(text)
 
-    def _newest(self) -> tuple[list[ModelRow], dict[str, list[float]]]:
-        assert self._watching is not None
-        watched = self._watching.watched
-        rows, _ = watched.models("", "last_ms", descending=True, first=0, count=MODELS)
-        return rows, {row.key: accuracies(watched.curve(row.key)) for row in rows}
-
-    def _set(self, element: ui.html, text: str) -> None:
-        """Send a part of the page again only if it has changed."""
-        if self._shown.get(element.id) != text:
-            self._shown[element.id] = text
-            element.set_content(text)
+    def _read_models(self, watching: Watching, now: int) -> tuple[list[Row], list[ModelRow]]:
+        """Return the models with the newest records, and those with the newest drift alarms."""
+        watched = watching.watched
+        newest, _ = watched.models("", "last_ms", descending=True, first=0, count=MODELS)
+        alarmed, _ = watched.models("", "drift_ms", descending=True, first=0, count=ALARMS)
+        return [model_cells(watching, model, now) for model in newest], alarmed
 
     async def _inspect(self) -> None:
         await self._lag.look("partitions", fresh_ms=round(INSPECTED_S * 900))
@@ -131,22 +166,32 @@ class StartPage:
         self._behind = sum(row.get("behind", 0) for row in reply.answer["rows"])
         self._has_workers = bool(reply.answer["members"])
         workers = _n(len(reply.answer["members"]), "worker") if self._has_workers else "no worker runs"
-        ui.label(f"{number(self._behind)} records wait for the workers; {workers}.")
+        ui.label(number(self._behind)).classes("grove-figure-large")
+        ui.label(f"records wait for the workers; {workers}.")
 
     def _draw_letters(self, reply: Found) -> None:
         self._letters = sum(reply.answer["reasons"].values())
-        ui.label(f"{self._letters:,} in all." if self._letters else "There is none.")
+        ui.label(number(self._letters)).classes("grove-figure-large")
+        ui.label("records were not processed." if self._letters else "Every record was processed.")
 
 
-def queue_in_words(n_open: int) -> str:
-    """Return how many requests wait.
+def first_deadline(asked: Sequence[OpenRequests]) -> int | None:
+    """Return the time at which the first request of any model expires; None: none expires."""
+    return min((requests.deadline_ms for requests in asked if requests.deadline_ms is not None), default=None)
 
-    >>> queue_in_words(1), queue_in_words(1200)
-    ('1 request waits for an answer.', '1,200 requests wait for an answer.')
+
+def queue_in_words(n_open: int, deadline_ms: int | None = None, now: int = 0) -> str:
+    """Return how many requests wait, and until when the first of them may be answered.
+
+    >>> queue_in_words(1), queue_in_words(1200, 7_200_000)
+    ('1 request waits for an answer.', '1,200 requests wait for an answer; the first expires in 2 h.')
     """
     if not n_open:
         return "No request waits. A card appears on the label page as soon as a model requests a label."
-    return f"{n_open:,} request{' waits' if n_open == 1 else 's wait'} for an answer."
+    words = f"{n_open:,} request{' waits' if n_open == 1 else 's wait'} for an answer"
+    if deadline_ms is None:
+        return f"{words}."
+    return f"{words}; the first {_expires(deadline_ms, now)}."
 
 
 def day_in_words(day: Day) -> str:
@@ -167,124 +212,69 @@ def _n(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def accuracies(points: Sequence[dict[str, Any]]) -> list[float]:
-    """Return the accuracy of each evaluation: the unbiased one where there is one, else the recent one."""
-    values = [
-        point.get("accuracy_unbiased")
-        if point.get("accuracy_unbiased") is not None
-        else point.get("accuracy_windowed")
-        for point in points
-    ]
-    return [value for value in values if isinstance(value, int | float)]
-
-
-def hands(
+def attention(
     trouble: str,
     asked: Sequence[OpenRequests],
-    rows: Sequence[ModelRow],
+    alarmed: Sequence[ModelRow],
     now: int,
     *,
     behind: int | None,
     has_workers: bool,
     letters: int | None,
-) -> list[tuple[str, str]]:
-    """Return what needs a person, the most urgent first, each with the address of its page.
+) -> list[Attention]:
+    """Return what needs a person, the most urgent first.
 
-    behind, letters: None before they were looked up.
+    alarmed: models, those with the newest drift alarms first. behind, letters: None before they were looked
+    up.
     """
-    lines = [(trouble, "/partitions")] if trouble else []
+    needs = [Attention(trouble, "/partitions", "bad")] if trouble else []
     if behind is not None and not has_workers:
-        lines.append((f"No worker runs; {behind:,} records wait.", "/partitions"))
+        text = f"No worker runs; {behind:,} records wait. Start one with 'grove worker'."
+        needs.append(Attention(text, "/partitions", "bad"))
     for requests in asked:
         if requests.deadline_ms is not None and requests.deadline_ms - now < SOON_MS:
-            ms_left = requests.deadline_ms - now
-            when = f"in {span(ms_left)}" if ms_left > 0 else "by the clock already"
-            lines.append(
-                (f"{cut(requests.key)}: {_n(requests.n, 'request')}, the first expires {when}.", "/label")
-            )
+            first = f"the first {_expires(requests.deadline_ms, now)}"
+            text = f"{cut(requests.key)}: {_n(requests.n, 'request')} for a label; {first}."
+            needs.append(Attention(text, "/label", "warn"))
     if letters:
-        lines.append((f"{_n(letters, 'dead letter')}: records that were not processed.", "/dead-letters"))
-    lines += [
-        (f"{cut(row.key)}: drift alarm {span(now - row.drift_ms)} ago.", model_link(row.key))
-        for row in rows
+        text = f"{_n(letters, 'dead letter')}: records that were not processed."
+        needs.append(Attention(text, "/dead-letters", "warn"))
+    needs += [
+        Attention(
+            f"{cut(row.key)}: drift alarm {relative(row.drift_ms, now)}; its accuracy may have fallen.",
+            model_link(row.key),
+            "warn",
+        )
+        for row in alarmed
         if row.drift_ms and now - row.drift_ms < RECENT_MS
     ]
-    return lines
+    return needs
 
 
-def hands_list(lines: Sequence[tuple[str, str]]) -> str:
+def attention_list(needs: Sequence[Attention]) -> str:
     """Return a list of links as HTML; its texts are escaped."""
-    if not lines:
-        return f"<p>{CALM}</p>"
+    if not needs:
+        return f'<p class="grove-calm">{CALM}</p>'
     items = "".join(
-        f'<li><a href="{html.escape(address)}">{html.escape(text)}</a></li>' for text, address in lines
+        f'<li class="grove-{need.level}">'
+        f'<a href="{html.escape(need.address)}">{html.escape(need.text)}</a></li>'
+        for need in needs
     )
-    return f"<ol>{items}</ol>"
+    return f'<ul class="grove-attention">{items}</ul>'
 
 
-def asked_table(asked: Sequence[OpenRequests], now: int) -> str:
-    """Return the open requests by model as HTML."""
-    rows = [
-        (
-            _model(requests.key),
-            f"{requests.n:,}",
-            _ago(requests.oldest_ms, now),
-            "none" if requests.deadline_ms is None else _in(requests.deadline_ms, now),
-        )
-        for requests in asked
-    ]
-    return _table(("Model", "Requests", "Oldest", "First deadline"), rows, numeric=(1,))
+def asked_row(requests: OpenRequests, now: int) -> Row:
+    """Return the cells of the open requests of a model."""
+    deadline = requests.deadline_ms
+    late = "" if deadline is None or deadline > now else "too late by the clock"
+    cell = time_cell(deadline, now)
+    return {
+        "key": key_cell(requests.key),
+        "requests": number_cell(requests.n),
+        "oldest": time_cell(requests.oldest_ms, now),
+        "deadline": cell._replace(text=late) if late else cell,
+    }
 
 
-def models_table(rows: Sequence[ModelRow], curves: dict[str, list[float]], now: int) -> str:
-    """Return the models with the newest records as HTML."""
-    cells = [
-        (
-            _model(row.key),
-            html.escape(accuracy_in_words(row)),
-            sparkline(curves[row.key]),
-            number(row.labels),
-            number(row.drifts),
-            _ago(row.last_ms, now),
-        )
-        for row in rows
-    ]
-    head = (
-        "Model",
-        "Accuracy (95 % interval)",
-        "Its course",
-        "Labels",
-        "Drift alarms",
-        "Newest evaluation or event",
-    )
-    return _table(head, cells, numeric=(3, 4))
-
-
-def _model(key: str) -> str:
-    return f'<a href="/model?key={quote(key, safe="")}">{html.escape(cut(key))}</a>'
-
-
-def _ago(time_ms: int, now: int) -> str:
-    """Return an age, with the time itself as a hint."""
-    return f'<span title="{html.escape(moment(time_ms))} UTC">{span(now - time_ms)} ago</span>'
-
-
-def _in(time_ms: int, now: int) -> str:
-    when = f"in {span(time_ms - now)}" if time_ms > now else "late by the clock"
-    return f'<span title="{html.escape(moment(time_ms))} UTC">{when}</span>'
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]], *, numeric: Sequence[int]) -> str:
-    """Return a table as HTML; cells are HTML. numeric: columns with numbers, to the right."""
-
-    def place(at: int) -> str:
-        return ' class="grove-number"' if at in numeric else ""
-
-    top = "".join(f'<th scope="col"{place(at)}>{html.escape(text)}</th>' for at, text in enumerate(head))
-    body = "".join(
-        f"<tr>{''.join(f'<td{place(at)}>{cell}</td>' for at, cell in enumerate(row))}</tr>" for row in rows
-    )
-    return (
-        '<div class="grove-scroll" tabindex="0" role="region" aria-label="Table">'
-        f'<table class="grove-table"><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
-    )
+def _expires(deadline_ms: int, now: int) -> str:
+    return f"expires in {span(deadline_ms - now)}" if deadline_ms > now else "has expired by the clock"

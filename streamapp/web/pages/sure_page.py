@@ -7,6 +7,7 @@ from typing import Any, Final
 from nicegui import run, ui
 
 from streamapp.web.clock import now_ms
+from streamapp.web.layout.headings import heading
 from streamapp.web.page_frame import Person, frame
 from streamapp.web.pages.surroundings import TOO_FAST, Messages, Surroundings
 from streamapp.web.queue.cards import Card, Refused
@@ -14,6 +15,8 @@ from streamapp.web.wording import shown
 
 MOST: Final = 20
 CELLS: Final = 8  # features shown in a row
+HELP: Final = "Untick the records for which the prediction is wrong; they come again as single cards."
+NOTHING: Final = "There is no request with a confident prediction now. New ones appear here without a reload."
 
 
 class SurePage:
@@ -26,10 +29,13 @@ class SurePage:
         self._boxes: list[Any] = []
         with frame("/sure", person, has_users=around.has_users):
             self._messages = Messages(around)
-            self._heading = ui.label().props("role=heading aria-level=1").classes("text-h6 grove-text")
-            self._column = ui.column().classes("w-full").props('role=group aria-label="Records"')
-            self._confirm = ui.button("Confirm", on_click=self.confirm).props("no-caps")
-            self._undo = ui.button("Undo", on_click=self.undo).props("no-caps outline")
+            with ui.element("section").classes("grove-tile grove-card"):
+                self._heading = heading("")
+                self._help = ui.label(HELP).classes("grove-muted")
+                self._column = ui.column().classes("w-full gap-0").props('role=group aria-label="Records"')
+            with ui.element("div").classes("grove-answers"), ui.row().classes("items-center"):
+                self._confirm = ui.button("Confirm", on_click=self.confirm).props("no-caps")
+                self._undo = ui.button("Undo", on_click=self.undo).props("no-caps outline")
         self._draw()
         ui.timer(1.0, self.tick)
         ui.timer(0.0, self.tick, once=True)
@@ -38,19 +44,18 @@ class SurePage:
         self._column.clear()
         self._boxes = []
         self._confirm.set_visibility(bool(self._cards))
+        self._help.set_visibility(bool(self._cards))
         if not self._cards:
-            self._heading.set_text("There is no request about which a model is sure.")
+            self._heading.set_text(NOTHING)
             return
         first = self._cards[0]
-        self._heading.set_text(
-            f"{first.key} predicts {first.prediction} for all of these. Untick the wrong predictions."
-        )
+        self._heading.set_text(f"{first.key} predicts {first.prediction} for all of these records")
         with self._column:
             for card in self._cards:
                 cells = [f"{name} {shown(cell)}" for name, cell in list(card.features.items())[:CELLS]]
                 text = f"{card.instance_id}: {', '.join(cells)}{' …' if len(card.features) > CELLS else ''}"
                 self._boxes.append(ui.checkbox(text, value=True).classes("grove-text"))
-        self._confirm.set_text(f"Those ticked are {first.prediction}")
+        self._confirm.set_text(f"The ticked records are {first.prediction}")
 
     async def tick(self) -> None:
         """Look for cards if there are none."""

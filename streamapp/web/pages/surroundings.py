@@ -35,8 +35,8 @@ class Messages:
 
     def __init__(self, around: Surroundings) -> None:
         self._around = around
-        self._status = ui.label().props("role=status")
-        self._trouble = ui.label().props("role=alert").style("color:#8c0000")
+        self._status = ui.label().props("role=status").classes("grove-muted")
+        self._trouble = ui.label().props("role=alert").classes("grove-trouble")
         self._said = ui.label().props("role=alert aria-live=assertive")
         self._said.classes("text-weight-bold grove-text")
 
@@ -51,7 +51,8 @@ class Messages:
             return False
         counts = self._around.counts()
         self._status.set_text(
-            f"{counts.open:,} open, {counts.leased:,} with annotators, {counts.sent:,} sent"
+            f"{counts.open:,} requests wait, {counts.leased:,} of them with annotators; "
+            f"{counts.sent:,} answers sent"
         )
         self._trouble.set_text(self._around.trouble())
         return True

@@ -29,8 +29,8 @@ def add_watch_pages(watching: Watching, person_of: Callable[[Request], Person]) 
     def compare(request: Request, first: str = "", second: str = "") -> None:
         ComparePage(watching, person_of(request), first, second)
 
-    def dead_letters(request: Request) -> None:
-        DeadLettersPage(watching, person_of(request))
+    def dead_letters(request: Request, reason: str = "", key: str = "") -> None:
+        DeadLettersPage(watching, person_of(request), reason, key)
 
     def partitions(request: Request) -> None:
         PartitionsPage(watching, person_of(request))

@@ -31,8 +31,8 @@ BEGINS: Final = ("created", "reset", "imported", "promoted")
 NEW_TREE: Final = ("new tree", "background tree took over")
 """Actions of a drift that replace a tree, so that its nodes are new."""
 
-Order = Literal["key", "records", "labels", "accuracy", "splits", "drifts", "last_ms"]
-ORDERS: Final = ("key", "records", "labels", "accuracy", "splits", "drifts", "last_ms")
+Order = Literal["key", "records", "labels", "accuracy", "splits", "drifts", "last_ms", "drift_ms"]
+ORDERS: Final = ("key", "records", "labels", "accuracy", "splits", "drifts", "last_ms", "drift_ms")
 
 _SCHEMA: Final = """
 CREATE TABLE origin (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;

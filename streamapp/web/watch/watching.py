@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol
 from urllib.parse import quote
 
 from nicegui import run, ui
 
+from streamapp.web.layout.headings import heading as heading
 from streamapp.web.page_frame import Person, frame
+from streamapp.web.watch.courses import Courses
 from streamapp.web.watch.inspector import Found, InspectionError, Inspector
 from streamapp.web.watch.watched import Watched
 
@@ -36,6 +38,7 @@ class Watching:
     experiments: Path  # folder of results
     note: Note
     has_users: bool = False
+    courses: Courses = field(default_factory=Courses)
 
 
 @contextmanager
@@ -52,13 +55,6 @@ def model_link(key: str) -> str:
     '/model?key=shop%20%3C1%3E'
     """
     return f"/model?key={quote(key, safe='')}"
-
-
-def heading(text: str, level: int = 1) -> ui.label:
-    size = {1: "text-h5", 2: "text-h6"}[level]
-    return (
-        ui.label(text).classes(size).props(f"role=heading aria-level={level}").style("overflow-wrap:anywhere")
-    )
 
 
 def facts(values: Mapping[str, str]) -> None:
@@ -101,7 +97,8 @@ class Looking:
         """draw: makes the elements for each answer. person: gets no answer when they are not signed in."""
         self._inspector, self._draw, self._person = inspector, draw, person
         self._busy = False
-        self._said = ui.label().props("role=status")
+        self._has_answer = False
+        self._said = ui.label().props("role=status").classes("grove-muted")
         self._place = ui.column().classes("w-full")
 
     async def look(self, ask: str, *, fresh_ms: int = 15_000, **arguments: Any) -> None:
@@ -112,7 +109,8 @@ class Looking:
         if self._busy:
             return
         self._busy = True
-        self._said.set_text("Looking …")
+        if not self._has_answer:
+            self._said.set_text("Reading …")
         try:
             reply = await run.io_bound(self._inspector.look, ask, fresh_ms=fresh_ms, **arguments)
         except InspectionError as error:
@@ -120,6 +118,7 @@ class Looking:
             return
         finally:
             self._busy = False
+        self._has_answer = True
         self._said.set_text("")
         self._place.clear()
         with self._place:
@@ -131,8 +130,8 @@ async def confirmed(question: str) -> bool:
     with ui.dialog() as dialog, ui.card():
         ui.label(question).style("overflow-wrap:anywhere")
         with ui.row():
-            ui.button("Do it", on_click=lambda: dialog.submit(True)).props("no-caps")
-            ui.button("Leave it", on_click=lambda: dialog.submit(False)).props("no-caps outline")
+            ui.button("Yes", on_click=lambda: dialog.submit(True)).props("no-caps")
+            ui.button("Cancel", on_click=lambda: dialog.submit(False)).props("no-caps outline")
     answer = bool(await dialog)
     dialog.delete()
     return answer

@@ -141,7 +141,7 @@ def test_nothing_is_found_on_any_page(tmp_path: Path) -> None:
             page.goto(f"{address}sure")
             expect(heading).to_contain_text("for all of these")
             look_at("sure")
-            page.get_by_role("button", name="Those ticked").click()
+            page.get_by_role("button", name="The ticked records").click()
             expect(page.get_by_text("5 times fraud")).to_be_visible()
             page.goto(address)
             expect(page.get_by_text(f"Today (UTC): {11 if kind else 5} labels")).to_be_visible()

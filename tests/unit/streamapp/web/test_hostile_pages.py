@@ -205,7 +205,7 @@ def test_no_page_runs_or_draws_what_records_say(tmp_path: Path) -> None:
             f"unit {start}",
         )
         open_("sure", f"sure 0 {start}")
-        page.get_by_role("button", name="Those ticked").click()
+        page.get_by_role("button", name="The ticked records").click()
         expect(page.get_by_text("3 times")).to_be_visible()
         found += look(page, address, sent)
         page.goto(f"{address}label")
@@ -215,7 +215,7 @@ def test_no_page_runs_or_draws_what_records_say(tmp_path: Path) -> None:
         expect(page.get_by_role("option", name="another value")).to_be_visible()
         found += look(page, address, sent)
         open_("models", f"key {start}", f"learner {start}")
-        page.get_by_label("Search").fill(HOSTILE)
+        page.get_by_label("Part of a model's name").fill(HOSTILE)
         found += look(page, address, sent)
         open_(f"model?key={quote(KEY)}", f"key {start}", "split on attribute", "level <img")
         open_(f"model?key={quote(HOSTILE)}", "Nothing was heard of this model yet")
@@ -224,7 +224,7 @@ def test_no_page_runs_or_draws_what_records_say(tmp_path: Path) -> None:
         open_(f"dead-letters?reason={quote(HOSTILE)}&key={quote(HOSTILE)}", "Dead letters")
         for label in ("Reason", "Model", "PARTITION:OFFSET"):
             page.get_by_label(label, exact=True).fill(HOSTILE)
-        page.get_by_role("button", name="Look").click()
+        page.get_by_role("button", name="Show", exact=True).click()
         page.get_by_role("button", name="Skip").click()
         found += look(page, address, sent)
         open_("partitions", "Partitions")

@@ -242,15 +242,15 @@ def test_sure_ones_are_confirmed_together_and_taken_back_together(queue: LabelQu
     async def play() -> None:
         async with user_simulation(root) as user:
             await user.open("/")
-            await user.should_see("k predicts a for all of these.", retries=PATIENCE)
+            await user.should_see("k predicts a for all of these records", retries=PATIENCE)
             await user.should_see(NASTY, retries=PATIENCE)
             next(box for box in pages[0]._boxes if "s1:" in box.text).set_value(False)
-            user.find("Those ticked are a").click()
+            user.find("The ticked records are a").click()
             await user.should_see("3 times a.", retries=PATIENCE)
             user.find("Undo").click()
             await user.should_see("Taken back", retries=PATIENCE)
-            await user.should_see("k predicts a for all of these.", retries=PATIENCE)
-            user.find("Those ticked are a").click()
+            await user.should_see("k predicts a for all of these records", retries=PATIENCE)
+            user.find("The ticked records are a").click()
             await user.should_see("times a.", retries=PATIENCE)
 
     asyncio.run(play())

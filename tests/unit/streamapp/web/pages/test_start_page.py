@@ -25,7 +25,7 @@ with warnings.catch_warnings():
     from nicegui.testing.user_simulation import user_simulation
 
     from streamapp.web.page_frame import Person
-    from streamapp.web.pages.start_page import CALM, NO_MODELS, NO_REQUESTS, StartPage, hands
+    from streamapp.web.pages.start_page import CALM, NO_MODELS, NO_REQUESTS, StartPage, attention
     from streamapp.web.pages.surroundings import Surroundings
     from streamapp.web.users import ANNOTATOR
     from streamapp.web.watch.inspector import Inspector
@@ -43,20 +43,18 @@ def test_the_most_urgent_comes_first() -> None:
     watched.begin({"prefix": "t."})
     watched.apply([], [said("k", "drift", 0, at=now - HOUR_MS, level="drift")], {})
     watched.apply([], [said("calm", "drift", 0, at=now - 30 * HOUR_MS, level="drift")], {})
-    rows, _ = watched.models("", "key", descending=False, first=0, count=9)
+    rows, _ = watched.models("", "drift_ms", descending=True, first=0, count=9)
+    assert [row.key for row in rows] == ["k", "calm"]
     watched.close()
     soon = OpenRequests("soon", 2, now - HOUR_MS, now + HOUR_MS // 2)
     late = OpenRequests("late", 1, now - HOUR_MS, now - 1)
     calm = OpenRequests("calm", 1, now, None)
-    lines = hands("no broker", [soon, late, calm], rows, now, behind=7, has_workers=False, letters=3)
-    assert [text.partition(" ")[0] for text, _ in lines] == ["no", "No", "soon:", "late:", "3", "k:"]
-    assert lines[-1] == ("k: drift alarm 1 h ago.", "/model?key=k")
-    assert hands("", [calm], [], now, behind=0, has_workers=True, letters=0) == []
-
-
-def html_of(page: StartPage) -> str:
-    parts = (page._hands, page._asked, page._models)
-    return "".join(part.content for part in parts)
+    needs = attention("no broker", [soon, late, calm], rows, now, behind=7, has_workers=False, letters=3)
+    assert [need.text.partition(" ")[0] for need in needs] == ["no", "No", "soon:", "late:", "3", "k:"]
+    assert [need.level for need in needs] == ["bad"] * 2 + ["warn"] * 4
+    assert needs[-1].address == "/model?key=k"
+    assert "drift alarm 1 h ago" in needs[-1].text
+    assert attention("", [calm], [], now, behind=0, has_workers=True, letters=0) == []
 
 
 @pytest.mark.parametrize("busy", [False, True])
@@ -86,21 +84,30 @@ def test_an_operator_sees_requests_models_and_next_steps(
             words = "1 request waits" if busy else "No request waits."
             await user.should_see(words, retries=PATIENCE)
             await user.should_see("see its log", retries=PATIENCE)
+            if not busy:
+                await user.should_see(NO_REQUESTS)
+                await user.should_see(NO_MODELS)
 
     asyncio.run(play())
     inspector.close()
     watched.close()
     store.close()
-    shown = html_of(pages[0])
+    needs = pages[0].attention.content
+    asked_rows, model_rows = (table.table.rows for table in (pages[0].asked, pages[0].models))
     if busy:
-        assert NASTY not in shown
-        assert "1 request, the first expires in" in shown
-        assert ">2 h ago</span>" in shown
-        assert "87.5 % on requested labels alone" in shown
-        assert "<svg" in shown
-        assert CALM not in shown
+        assert NASTY not in needs
+        assert "1 request for a label; the first expires in" in needs
+        assert [(row["key"], row["requests"], row["oldest"]) for row in asked_rows] == [
+            (NASTY, "1", "2 h ago")
+        ]
+        assert asked_rows[0]["oldest_title"].endswith(" UTC")
+        assert [row["accuracy"] for row in model_rows] == ["87.5 %, requested labels only"]
+        assert "none was drawn with a known probability" in model_rows[0]["accuracy_title"]
+        assert "<polyline" in model_rows[0]["course_svg"]
+        assert CALM not in needs
     else:
-        assert all(words in shown for words in (CALM, NO_REQUESTS.partition("'")[0], NO_MODELS[:20]))
+        assert CALM in needs
+        assert asked_rows == model_rows == []
 
 
 def test_an_annotator_sees_the_queue_and_the_day_alone(tmp_path: Path) -> None:

@@ -61,11 +61,14 @@ def test_the_list_is_turned_and_searched(watching: Watching) -> None:
 
     async def story(user: Any) -> None:
         await user.should_see("1–25 of 61", retries=PATIENCE)
-        user.find("Next").click()
+        table = pages[0].table
+        await table.turn_to(2)
         await user.should_see("26–50 of 61", retries=PATIENCE)
-        pages[0]._search.value = "SHOP"
+        await table.filter_by("SHOP")
         await user.should_see("1–1 of 1", retries=PATIENCE)
-        assert pages[0]._table.rows[0]["link"] == "/model?key=%3Cb%3Eshop%3C%2Fb%3E"
+        assert table.table.rows[0]["key_link"] == "/model?key=%3Cb%3Eshop%3C%2Fb%3E"
+        await table.filter_by("no such model")
+        await user.should_see("No row has this text.", retries=PATIENCE)
 
     play(lambda: pages.append(ModelsPage(watching, Person("ann"))), story)
 

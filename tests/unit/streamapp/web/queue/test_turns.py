@@ -178,7 +178,7 @@ def test_a_card_says_of_what_its_ranges_are(queue: LabelQueue) -> None:
     table = features_table(talks, {})
     assert "between -1.5 and 1e+300 (12,345 records)" in table
     assert '<circle cx="6.0"' in table, "the value is near the lowest one"
-    assert "<caption>Ranges are from the records that the model had answered before its request.<" in table
+    assert "<caption>Ranges are from the 12,345 records that the model had answered before its" in table
     assert silent is not None
     assert silent.seen == {}
     table = features_table(silent, {})
