@@ -52,8 +52,8 @@ def _place(card: Card, name: str) -> str:
     if not isinstance(cell, float) or range_ is None or range_.n < 2 or range_.low == range_.high:
         return html.escape(words)
     is_outside = words.startswith(OUTSIDE) or not range_.low <= cell <= range_.high
-    said = f' <span class="grove-outside-words">{html.escape(words)}</span>' if is_outside else ""
-    return place_picture(cell, range_, words, is_outside=is_outside) + said
+    warning = f' <span class="grove-outside-words">{html.escape(words)}</span>' if is_outside else ""
+    return place_picture(cell, range_, words, is_outside=is_outside) + warning
 
 
 def place_picture(value: float, range_: Range, words: str, *, is_outside: bool = False) -> str:

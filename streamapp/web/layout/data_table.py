@@ -158,7 +158,7 @@ class DataTable:
 
     def _quasar_column(self, name: str, hints: Mapping[str, int]) -> dict[str, Any]:
         column = self._columns[name]
-        made: dict[str, Any] = {
+        quasar: dict[str, Any] = {
             "name": name,
             "label": column.label,
             "field": name,
@@ -168,8 +168,8 @@ class DataTable:
             "hint": f"hint-{hints[name]}" if name in hints else "",
         }
         if self._turned is None:
-            made[":sort"] = _SORT.format(name=name)
-        return made
+            quasar[":sort"] = _SORT.format(name=name)
+        return quasar
 
     def slot(self, name: str, template: str) -> None:
         """Draw the cells of a column by a Vue template, for buttons."""
@@ -210,13 +210,13 @@ class DataTable:
         await self.turn_to(1)
 
     async def _requested(self, event: Any) -> None:
-        wanted = event.args["pagination"]
-        known = wanted.get("sortBy") in self._columns
+        pagination = event.args["pagination"]
+        is_column = pagination.get("sortBy") in self._columns
         self.table.pagination = {
             **self.table.pagination,
-            "page": max(1, int(wanted.get("page") or 1)),
-            "sortBy": wanted["sortBy"] if known else None,
-            "descending": bool(wanted.get("descending")),
+            "page": max(1, int(pagination.get("page") or 1)),
+            "sortBy": pagination["sortBy"] if is_column else None,
+            "descending": bool(pagination.get("descending")),
         }
         await self._turn()
 

@@ -11,9 +11,9 @@ def heading(text: str, level: int = 1, *, explained: str = "") -> ui.label:
     """Draw a heading; explained: key of the word whose hint is beside it."""
     if explained:
         with ui.element("div").classes("grove-headed"):
-            made = heading(text, level)
+            label = heading(text, level)
             hint(explained)
-        return made
+        return label
     size = {1: "text-h5", 2: "text-h6"}[level]
     return (
         ui.label(text).classes(f"{size} grove-heading grove-text").props(f"role=heading aria-level={level}")

@@ -11,7 +11,7 @@ from streamapp.web.formatting import cut, number, share
 from streamapp.web.layout.data_table import Cell, Column, DataTable, number_cell, text_cell
 from streamapp.web.page_frame import Person
 from streamapp.web.pages.charts import learning_curve
-from streamapp.web.pages.experiment_results import (
+from streamapp.web.watch.experiment_results import (
     ExperimentResult,
     PrequentialResult,
     experiments_in,

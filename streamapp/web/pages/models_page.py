@@ -10,7 +10,7 @@ from nicegui import run, ui
 from streamapp.web.clock import now_ms
 from streamapp.web.layout.data_table import Column, DataTable, Row
 from streamapp.web.page_frame import Person
-from streamapp.web.pages.model_columns import ACCURACY, COURSE, DRIFTS, KEY, LABELS, LAST, model_cells
+from streamapp.web.watch.model_columns import ACCURACY, COURSE, DRIFTS, KEY, LABELS, LAST, model_cells
 from streamapp.web.watch.watching import LOOK_S, Watching, heading, watch_frame
 
 ROWS: Final = 25

@@ -14,7 +14,11 @@ from streamapp.web.layout.data_table import Column, DataTable, Row, number_cell,
 from streamapp.web.layout.headings import heading
 from streamapp.web.layout.times import relative
 from streamapp.web.page_frame import Person, frame
-from streamapp.web.pages.model_columns import (
+from streamapp.web.pages.surroundings import Surroundings
+from streamapp.web.queue.overview import Day, OpenRequests
+from streamapp.web.users import OPERATOR
+from streamapp.web.watch.inspector import Found
+from streamapp.web.watch.model_columns import (
     ACCURACY,
     COURSE,
     DRIFTS,
@@ -24,10 +28,6 @@ from streamapp.web.pages.model_columns import (
     key_cell,
     model_cells,
 )
-from streamapp.web.pages.surroundings import Surroundings
-from streamapp.web.queue.overview import Day, OpenRequests
-from streamapp.web.users import OPERATOR
-from streamapp.web.watch.inspector import Found
 from streamapp.web.watch.watched import ModelRow
 from streamapp.web.watch.watching import LOOK_S, Looking, Watching, model_link
 

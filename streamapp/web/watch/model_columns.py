@@ -6,8 +6,8 @@ from typing import Final
 
 from streamapp.web.formatting import cut, share
 from streamapp.web.layout.data_table import Cell, Column, link_cell, number_cell, text_cell, time_cell
-from streamapp.web.pages.sparkline import sparkline
 from streamapp.web.watch.model_words import accuracy_in_words
+from streamapp.web.watch.sparkline import sparkline
 from streamapp.web.watch.watched import ModelRow
 from streamapp.web.watch.watching import Watching, model_link
 
