@@ -6,9 +6,11 @@ A real registry: tests/broker/test_schemas.py.
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, Self
 
 Answer = tuple[int, bytes]
@@ -26,6 +28,8 @@ def failed(status: int, code: int, message: str = "") -> Answer:
 class RegistryEndpoint(ThreadingHTTPServer):
     """Use as a context. `answers` are by path; a path that is not there has no schema."""
 
+    scheme = "http"
+
     def __init__(self, **answers: Answer) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.answers = {"/" + path.replace("__", "/"): answer for path, answer in answers.items()}
@@ -35,7 +39,19 @@ class RegistryEndpoint(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
+        return f"{self.scheme}://127.0.0.1:{self.server_address[1]}"
+
+    def only_for(self, clients: Path, identity: Path) -> None:
+        """Serve by TLS, and only clients with a certificate; PEM of their authority, and of the server."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(identity)
+        context.load_verify_locations(clients)
+        context.verify_mode = ssl.CERT_REQUIRED
+        self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
+        self.scheme = "https"
+
+    def handle_error(self, *_: object) -> None:
+        """A client without a certificate goes away, which is no error of the test."""
 
     def __enter__(self) -> Self:
         threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()

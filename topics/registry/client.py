@@ -177,6 +177,7 @@ class Registry:
                 f"{url}{path}",
                 data=None if body is None else json.dumps(body),
                 headers=headers,
+                verify=self._access.authorities,
                 timeout=(CONNECT_S, READ_S),
                 allow_redirects=False,  # the secret goes to the named registry, and to no other place
                 stream=True,
@@ -205,19 +206,26 @@ class Registry:
         """Whether an address that does not know a path is that of a registry: not all have GUIDs."""
         timeout = (CONNECT_S, READ_S)
         with self._session().get(
-            f"{url}/schemas/types", timeout=timeout, allow_redirects=False, stream=True
+            f"{url}/schemas/types",
+            verify=self._access.authorities,
+            timeout=timeout,
+            allow_redirects=False,
+            stream=True,
         ) as response:
             return b"AVRO" in _body(response, url) and response.status_code == HTTPStatus.OK
 
     def _session(self) -> Session:
-        """Return this thread's session."""
+        """Return this thread's session.
+
+        It does not hold the authorities: REQUESTS_CA_BUNDLE has precedence over those of a session, and not
+        over those of a request.
+        """
         from requests import Session
 
         session: Session | None = getattr(self._local, "session", None)
         if session is None:
             session = self._local.session = Session()
             session.auth = self._sign_in  # without it, a .netrc would replace the credentials of the settings
-            session.verify = self._access.authorities or True
             session.cert = self._access.certificate
         return session
 

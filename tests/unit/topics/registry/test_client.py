@@ -12,6 +12,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+import trustme
 
 from tests.dripping_server import dripping_server
 from tests.registry_endpoint import RegistryEndpoint, answered, failed
@@ -125,6 +126,49 @@ def test_the_check_for_a_registry_is_bounded(monkeypatch: pytest.MonkeyPatch) ->
         pytest.raises(RegistryError, match="more than 100 bytes"),
     ):
         client_of(endpoint.url).schema(1)
+
+
+@pytest.mark.parametrize("bundle", ["", "other.pem"])
+def test_a_registry_that_takes_only_clients_with_a_certificate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bundle: str
+) -> None:
+    """The named authority is trusted also where the environment names others (REQUESTS_CA_BUNDLE)."""
+    authority, strangers = trustme.CA(), trustme.CA()
+    trusted = tmp_path / "authority.pem"
+    authority.cert_pem.write_to_path(trusted)
+    monkeypatch.delenv("REQUESTS_CA_BUNDLE", raising=False)
+    if bundle:
+        strangers.cert_pem.write_to_path(tmp_path / bundle)
+        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / bundle))
+
+    def identity(issuer: trustme.CA, name: str) -> tuple[Path, Path]:
+        certificate, key = tmp_path / f"{name}.pem", tmp_path / f"{name}.key"
+        issued = issuer.issue_cert(name)
+        issued.cert_chain_pems[0].write_to_path(certificate)
+        issued.private_key_pem.write_to_path(key)
+        return certificate, key
+
+    with RegistryEndpoint(schemas__ids__7=answered(schema='"long"')) as endpoint:
+        own = tmp_path / "server.pem"
+        authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(own)
+        endpoint.only_for(trusted, own)
+
+        def fetched(certificate: Path | None = None, key: Path | None = None) -> str:
+            names = {"certificate": certificate, "key": key}
+            properties = {f"schema.registry.ssl.{name}.location": str(p) for name, p in names.items() if p}
+            properties["schema.registry.ssl.ca.location"] = str(trusted)
+            return client_of(endpoint.url, **properties).schema(7).text
+
+        assert fetched(*identity(authority, "grove")) == '"long"'
+        both = tmp_path / "both.pem"
+        authority.issue_cert("grove").private_key_and_cert_chain_pem.write_to_path(both)
+        assert fetched(both) == '"long"'
+        for refused in ((), identity(strangers, "stranger")):
+            with pytest.raises(RegistryError, match="does not answer"):
+                fetched(*refused)
+        with pytest.raises(RegistryError, match=r"does not answer \(.*certificate verify failed"):
+            client_of(endpoint.url).schema(7)
+    assert endpoint.requests == [("GET", "/schemas/ids/7")] * 2, "no other client sent a request"
 
 
 def test_an_answer_that_drips_is_bounded_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
