@@ -37,8 +37,12 @@ from tests.broker.web_rig import (
 from tests.broker.workers import PATIENCE, wait_until
 from topics.clients import admin
 from topics.codecs import decode_audit, encode_controls, encode_label_requests, encode_labels
+from topics.codecs.avro.input_schemas import label_schema
+from topics.codecs.frames.wire_format import framed
 from topics.columns.records import AuditEntry, Features, LabelRequests
 from topics.definitions import TopicNames
+from topics.registry.client import Registry
+from topics.registry.registry_access import registry_access
 
 pytestmark = pytest.mark.broker
 
@@ -139,10 +143,32 @@ def test_what_was_read_answered_and_sent_survives_the_process(
     assert found == [("first", "good", "ann"), ("second", "fraud", "ann"), ("third", "good", "oracle")]
 
 
+def wait_for_labels(kafka: dict[str, str], names: TopicNames, n: int) -> list[bytes]:
+    """Return the values of the labels once there are `n`."""
+
+    def written() -> list[bytes]:
+        return [message.value() for message in read_topic(kafka, names.labels)]
+
+    wait_until(lambda: len(written()) == n, PATIENCE, lambda: str(written()))
+    return written()
+
+
 def test_a_request_is_answered_by_keyboard_alone(
-    kafka: dict[str, str], names: TopicNames, tmp_path: Path
+    kafka: dict[str, str],
+    names: TopicNames,
+    tmp_path: Path,
+    registry_url: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Requests in Avro and JSON; one that has a label in Avro is not shown."""
+    monkeypatch.setenv("GROVE_SCHEMA_REGISTRY_URL", registry_url)
+    access = registry_access({"schema.registry.url": registry_url})
+    assert access is not None
+    registry = Registry(access)
     knows_classes(kafka, names, "fraud", "good")
+    schema_id = registry.register(f"{names.labels}-value", "AVRO", label_schema())
+    send(kafka, names.labels, [framed(schema_id, b"\x0eorder 0\x08good")])  # lengths as zigzag varints
+    ask(kafka, names, "order 0", registry=registry)
     with (
         browser() as chromium,
         grove_web(kafka, names, tmp_path / "web.sqlite", "--undo-seconds", "2") as address,
@@ -155,7 +181,8 @@ def test_a_request_is_answered_by_keyboard_alone(
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.goto(f"{address}label")
         expect(page.get_by_text("There is no request now")).to_be_visible()
-        ask(kafka, names, "order <i>1</i>", "order 2")
+        ask(kafka, names, "order <i>1</i>", registry=registry)
+        ask(kafka, names, "order 2")
         heading = page.get_by_role("heading", level=1)
         expect(heading).to_have_text(f"{KEY.decode()}: which class has order <i>1</i>?")
         expect(page.get_by_role("cell", name="<b>DE</b>")).to_be_visible()
@@ -176,9 +203,9 @@ def test_a_request_is_answered_by_keyboard_alone(
         press("u", "which class has order <i>1</i>?")
         press("1", "which class has order 2?")
         press("x", "There is no request now")
-        wait_until(lambda: len(labels(kafka, names)) == 2, PATIENCE, lambda: str(labels(kafka, names)))
+        written = wait_for_labels(kafka, names, 3)
         assert complaints == []
-    assert labels(kafka, names) == [
+    assert [orjson.loads(value) for value in written[1:]] == [
         {"id": "order <i>1</i>", "label": "fraud", "annotator": "web"},
         {"id": "order 2", "label": None, "declined": True, "annotator": "web"},
     ]

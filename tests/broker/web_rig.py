@@ -20,8 +20,12 @@ from tests.broker.kafka_log import read_topic
 from tests.broker.workers import PATIENCE
 from topics.clients.partitioner import partition_of
 from topics.codecs import encode_controls, encode_feature_requests, encode_label_requests
+from topics.codecs.avro.output_schemas import current
+from topics.codecs.avro.output_values import avro_values
+from topics.codecs.frames.wire_format import framed
 from topics.columns.records import FeatureRequest, Features, LabelRequests
 from topics.definitions import TopicNames
+from topics.registry.client import Registry
 
 CHROMIUM = Path("/usr/bin/chromium")
 PARTITIONS = 3
@@ -36,7 +40,8 @@ def send(kafka: dict[str, str], topic: str, values: list[bytes]) -> None:
     assert producer.flush(PATIENCE) == 0
 
 
-def ask(kafka: dict[str, str], names: TopicNames, *ids: str) -> None:
+def ask(kafka: dict[str, str], names: TopicNames, *ids: str, registry: Registry | None = None) -> None:
+    """Request labels; registry: in Avro, by a schema that is registered there."""
     n = len(ids)
     features = Features.of(["amount", "country"], np.full((n, 2), 12.5), {1: ["<b>DE</b>"] * n})
     requests = LabelRequests(
@@ -48,7 +53,11 @@ def ask(kafka: dict[str, str], names: TopicNames, *ids: str) -> None:
         np.arange(n, 0, -1) / n,
         np.full(n, -1, dtype=np.int64),
     )
-    send(kafka, names.label_requests, encode_label_requests(requests))
+    values = encode_label_requests(requests)
+    if registry is not None:
+        schema_id = registry.register(f"{names.label_requests}-value", "AVRO", current("label-request"))
+        values = [framed(schema_id, value) for value in avro_values("label-request", values)]
+    send(kafka, names.label_requests, values)
 
 
 def knows_classes(kafka: dict[str, str], names: TopicNames, *classes: str) -> None:

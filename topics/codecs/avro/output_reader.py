@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
@@ -15,6 +16,8 @@ from topics.registry.registered_schema import RegisteredSchema, SchemaId
 
 if TYPE_CHECKING:
     from topics.codecs.avro.output_values import ValueReader
+
+logger = logging.getLogger(__name__)
 
 MOST_READERS: Final = 1024
 
@@ -30,6 +33,7 @@ class OutputReader:
         self._schema_of = schema_of
         self._readers: OrderedDict[SchemaId, ValueReader | None] = OrderedDict()  # the last used at the end
         self._absent = AbsentIds()
+        self._has_warned = False
 
     def texts(self, contents: Sequence[bytes]) -> list[bytes]:
         """Return values for decoders of JSON, packed and Arrow.
@@ -38,6 +42,7 @@ class OutputReader:
         that its decoder names the flaw. Raises RegistryError if the registry does not answer about a new id.
         """
         if self._schema_of is None:
+            self._warn(contents)
             return list(contents)
         return [self._text(content, self._schema_of) for content in contents]
 
@@ -54,6 +59,15 @@ class OutputReader:
             if schema is not None:  # else the decoder reports it, as the worker does
                 schemas[schema_id] = schema
         return raw.read_by(schemas)
+
+    def _warn(self, contents: Sequence[bytes]) -> None:
+        """Warn once of values that cannot be read without a registry."""
+        if not self._has_warned and any(map(_needs_registry, contents)):
+            self._has_warned = True
+            logger.warning(
+                "Values that name a schema of a registry are left out: set schema.registry.url, as "
+                "the workers have it (docs/schemas.md)"
+            )
 
     def _text(self, content: bytes, schema_of: Callable[[SchemaId], RegisteredSchema]) -> bytes:
         schema_id = id_before_body(content)
@@ -82,6 +96,11 @@ class OutputReader:
         except UnknownSchemaError:
             self._absent.add(schema_id, not_registered(schema_id))
             return None
+
+
+def _needs_registry(content: bytes) -> bool:
+    """Whether a value names a schema, and its body is not JSON, which is read without one."""
+    return id_before_body(content) is not None and content[PREFIX_BYTES:].lstrip()[:1] not in (b"{", b"[")
 
 
 def _reader(schema: RegisteredSchema) -> ValueReader | None:

@@ -141,3 +141,12 @@ def test_a_schema_that_cannot_be_used_leaves_values_as_they_are() -> None:
     fixed = {"type": "fixed", "name": "F", "size": -1}
     outputs = OutputReader(lambda schema_id: RegisteredSchema(schema_id, "AVRO", json.dumps(fixed)))
     assert outputs.texts([framed(9, b"x")]) == [framed(9, b"x")]
+
+
+def test_values_that_need_a_registry_are_warned_of_once_without_one(caplog: pytest.LogCaptureFixture) -> None:
+    outputs = OutputReader(None)
+    outputs.texts([b"{}", framed(7, b"{}"), b"\0"])
+    assert caplog.text == ""
+    for _ in range(2):
+        outputs.texts([b"{}", framed(7, b"\x02a")])
+    assert caplog.text.count("set schema.registry.url") == 1
