@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Final, Literal
+from typing import Final
+
+from streamapp.people.settlement import Weighting
 
 ANSWERED_LIMIT: Final = 1024  # bytes of a class name, the default of text.max.bytes
-Weighting = Literal["majority", "share", "quality"]
-"""How several answers are settled: by the majority with weight 1, by the majority with its share as the
-weight, or by the annotator model with the posterior as the weight.
-"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from streamapp.cli.options import SettingsOptions
 from streamapp.errors import UsageError
 
 if TYPE_CHECKING:
-    from streamapp.web.annotation_terms import Overlap, Terms, Weighting
+    from streamapp.people.settlement import Weighting
+    from streamapp.web.annotation_terms import Overlap, Terms
     from streamapp.web.queue.quality.gold_file import GoldRecord
 
 
@@ -347,7 +348,7 @@ def _gold(path: Path | None, terms: "Terms") -> "list[GoldRecord]":
 def _weighting(weighted: str) -> "Weighting":
     from typing import get_args
 
-    from streamapp.web.annotation_terms import Weighting
+    from streamapp.people.settlement import Weighting
 
     for weighting in get_args(Weighting):
         if weighted == weighting:

@@ -9,7 +9,6 @@ before it expires, its votes decide. If the annotator model settles, this is so 
 from __future__ import annotations
 
 import sqlite3
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
@@ -17,6 +16,7 @@ from typing import Final, NamedTuple
 import orjson
 
 from streamapp.people.annotator_answers import AGREEMENT
+from streamapp.people.settlement import Settlement, settlement
 from streamapp.web import audit_log
 from streamapp.web.annotation_terms import Terms
 from streamapp.web.queue.quality import annotator_models, gold_questions
@@ -55,34 +55,6 @@ class _Asked(NamedTuple):
     asked_ms: int
 
 
-class Outcome(NamedTuple):
-    """The result of a vote."""
-
-    label: str | None  # None: declined
-    share: float  # of the votes that were for the label
-
-
-class _Settlement(NamedTuple):
-    """The label of a request, as it is sent."""
-
-    label: str | None  # None: declined
-    weight: float
-    is_sure: bool  # False: one more vote could help
-    posterior: float | None = None  # of the label, by the annotator model; None: it has no figure
-    prior: dict[str, float] | None = None  # class shares of the tree in the request
-
-
-def outcome(votes: Sequence[str | None]) -> Outcome | None:
-    """Return the label with most votes; None if several labels have equally many.
-
-    >>> outcome(["a", "b", "a"])
-    Outcome(label='a', share=0.6666666666666666)
-    >>> outcome(["a", None])
-    """
-    (label, most), *others = Counter(votes).most_common(2)
-    return None if others and others[0][1] == most else Outcome(label, most / len(votes))
-
-
 def decide(db: sqlite3.Connection, terms: Terms, now: int) -> None:
     """Turn votes into an answer, for each request with enough votes whose undo windows are over.
 
@@ -111,21 +83,11 @@ def decide(db: sqlite3.Connection, terms: Terms, now: int) -> None:
 
 def _settled(
     db: sqlite3.Connection, terms: Terms, asked: _Asked, votes: Sequence[tuple[str, str | None, int]]
-) -> _Settlement:
-    """Return the label of these votes; a tie of the majority is declined."""
-    label, share = outcome([vote for _, vote, _ in votes]) or (None, 0.0)
-    weight = share if terms.weighted != "majority" and label is not None else 1.0
-    prior = _prior(db, asked.number)
-    probabilities = _probabilities(db, asked.key, votes, prior)
-    if not terms.by_quality or not probabilities:
-        posterior = None if label is None else probabilities.get(label)
-        return _Settlement(label, weight, share > 0.0, posterior, prior)
-    n_declined = sum(vote is None for _, vote, _ in votes)
-    if 2 * n_declined > len(votes):
-        return _Settlement(None, 1.0, True, None, prior)
-    best = max(sorted(probabilities), key=lambda name: probabilities[name])
-    posterior = probabilities[best]
-    return _Settlement(best, posterior, posterior >= terms.sure_posterior, posterior, prior)
+) -> Settlement:
+    """Return the label of these votes by the present annotator model."""
+    answers = {annotator: vote for annotator, vote, _ in votes}
+    model, prior = annotator_models.model_of(db, asked.key), _prior(db, asked.number)
+    return settlement(answers, terms.weighted, model, prior, terms.sure_posterior)
 
 
 def _prior(db: sqlite3.Connection, number: int) -> dict[str, float] | None:
@@ -137,23 +99,6 @@ def _prior(db: sqlite3.Connection, number: int) -> dict[str, float] | None:
     if by_class:
         return by_class
     return None if prediction is None else {prediction: 1.0}
-
-
-def _probabilities(
-    db: sqlite3.Connection,
-    key: str,
-    votes: Sequence[tuple[str, str | None, int]],
-    prior: dict[str, float] | None,
-) -> dict[str, float]:
-    """Return the posterior of each class by the annotator model; empty if no vote is for a class, or if
-    there are more classes than the model holds.
-    """
-    answers = {annotator: label for annotator, label, _ in votes}
-    classes = [label for label in answers.values() if label is not None]
-    model = annotator_models.model_of(db, key)
-    if not classes or not model.has_room_for([*classes, *(prior or ())]):
-        return {}
-    return model.posterior(answers, prior)
 
 
 def _end(asked_ms: int, expires_ms: int) -> int:
@@ -173,7 +118,7 @@ def _answer(
     terms: Terms,
     asked: _Asked,
     votes: Sequence[tuple[str, str | None, int]],
-    settled: _Settlement,
+    settled: Settlement,
     now: int,
 ) -> None:
     """Store the answer that the votes make."""
@@ -201,7 +146,7 @@ def _answer(
     entry = AuditEntry("", AGREEMENT, "outcome", now, *about, detail, label)
     by_annotator = {annotator: vote for annotator, vote, _ in votes}
     entry = replace(entry, votes=by_annotator, weight=weight)
-    audit_log.note(db, replace(entry, posterior=settled.posterior, prior=settled.prior))
+    audit_log.note(db, replace(entry, posterior=settled.posterior, prior=_prior(db, asked.number)))
 
 
 def _together(names: Sequence[str], text_max: int) -> str:
