@@ -55,7 +55,7 @@ def look(page: Any, address: str, sent: list[str]) -> list[str]:
 
 def hover_charts(page: Any) -> None:
     """Move over the charts of a page, so that their tooltips are drawn."""
-    for chart in page.locator("canvas").all():
+    for chart in page.locator(".nicegui-echart:visible").all():
         box = chart.bounding_box()
         if box is None:
             continue

@@ -151,7 +151,9 @@ def _run(
         def noted(user: str, action: str, detail: str) -> None:
             audit.note(user, action, now_ms(), detail=detail)
 
-        watching = Watching(watched, inspector, plan.experiments, noted, users is not None)
+        watching = Watching(
+            watched, inspector, plan.experiments, noted, users is not None, waiting=queue.overview.waiting
+        )
         server = _server(plan, around, entry, started, watching)
 
         def end() -> None:

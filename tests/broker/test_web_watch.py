@@ -122,6 +122,8 @@ def test_models_are_watched_while_a_worker_dies(place: Installation, tmp_path: P
         place.wait_for_lag_0(alive=[worker])
         for path in ("/", "/router/", "/table/", "/graph/", "/stats/"):
             assert worker.page(path)[0] == 404, f"Faust's own page {path} is off"
+        shoot(page, "model", "desktop")
+        page.get_by_role("link", name="Events", exact=True).click()
         expect(page.get_by_text("created: learner h-tree")).to_be_visible(timeout=patience)
         before = len(events(place))
         worker.kill()
@@ -138,14 +140,25 @@ def test_models_are_watched_while_a_worker_dies(place: Installation, tmp_path: P
             ]
             assert len(names) == len(set(names)), "exactly once"
 
-            page.get_by_role("button", name="Read the tree again").click()
-            expect(page.get_by_text("As it was at the committed offsets")).to_be_visible(timeout=patience)
-            expect(page.get_by_role("cell", name="all records")).to_be_visible(timeout=patience)
-            partition = partition_of(KEY.encode(), PARTITIONS)
-            page.get_by_label("Its place in instances").fill(f"{partition}:5")
-            page.get_by_role("button", name="Explain").click()
-            expect(page.get_by_text("The sent answer is equal.")).to_be_visible(timeout=patience)
-            shoot(page, "model", "desktop")
+            shoot(page, "model-events", "desktop")
+            at = f"{partition_of(KEY.encode(), PARTITIONS)}:5"
+            page.goto(f"{address}model?key=shop+%3C1%3E&tab=tree&at={at}")
+            expect(page.get_by_role("treeitem", name="all records")).to_be_visible(timeout=patience)
+            expect(page.get_by_text("The way ends in node")).to_be_visible(timeout=patience)
+            shoot(page, "model-tree", "desktop")
+            record = '{"amount": 70, "age": 50, "country": "DE"}'
+            page.get_by_label("A record: PARTITION:OFFSET").fill(record)
+            page.get_by_role("button", name="Show its way").click()
+            expect(page.get_by_text("The model answers good")).to_be_visible(timeout=patience)
+            page.goto(f"{address}model?key=shop+%3C1%3E&tab=explanation&at={at}")
+            expect(page.get_by_text("The answer that was sent is the same.")).to_be_visible(timeout=patience)
+            shoot(page, "model-explanation", "desktop")
+            page.goto(f"{address}model?key=shop+%3C1%3E&tab=labels")
+            expect(page.get_by_text("allowed by the budget")).to_be_visible(timeout=patience)
+            shoot(page, "model-labels", "desktop")
+            page.goto(f"{address}model?key=shop+%3C1%3E&tab=spec")
+            expect(page.get_by_text("query strategy")).to_be_visible(timeout=patience)
+            shoot(page, "model-spec", "desktop")
 
             page.goto(f"{address}compare?first=shop+%3C1%3E&second=plain")
             expect(page.get_by_role("cell", name="accuracy", exact=True)).to_be_visible(timeout=patience)
@@ -169,7 +182,8 @@ def test_models_are_watched_while_a_worker_dies(place: Installation, tmp_path: P
             page.set_viewport_size(SIZES["phone"])
             for name, way, shown in (
                 ("models", "models", page.get_by_role("cell", name=KEY)),
-                ("model", "model?key=shop+%3C1%3E", page.get_by_role("cell", name="all records")),
+                ("model", "model?key=shop+%3C1%3E", page.get_by_text("Estimated over all records")),
+                ("model-tree", "model?key=shop+%3C1%3E&tab=tree", page.get_by_role("treeitem")),
                 (
                     "compare",
                     "compare?first=shop+%3C1%3E&second=plain",

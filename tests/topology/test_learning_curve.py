@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from streamapp.tools.inspection.model_answers import curve_lines, learned
-from streamapp.web.pages.charts import MORE, forecast_chart
-from streamapp.web.pages.model_page import advice_in_words
+from streamapp.web.charts.accuracy_chart import MORE, forecast_chart
+from streamapp.web.pages.model.measure_words import advice_in_words
 from streamapp.worker.task.task import Task
 from tests.topology.partition import ALWAYS, PARTITION, Partition, config
 
@@ -68,16 +68,15 @@ def test_without_a_curve_or_with_few_labels_there_is_no_forecast(worth: float) -
     assert sent["advice"] == ("go on" if kept else None)
     assert (sent["learning_curve"] is not None) == kept
     assert advice_in_words(sent).startswith("Go on" if kept else "No advice")
-    assert not forecast_chart(sent)["series"][-1]["data"]
+    assert f"forecast for {MORE} more labels" not in forecast_chart(sent).options["legend"]["data"]
 
 
 def test_the_page_draws_the_curve_and_its_forecast() -> None:
     sent = played(Partition(settings()))[-1]
-    series = {line["name"]: line["data"] for line in forecast_chart(sent)["series"]}
-    assert len(series["accuracy by labels"]) == len(sent["learning_curve"]["labels"])
-    assert series["accuracy by labels"][0][0] == 32.0
-    labels, accuracy = series[f"after {MORE} more labels"][-1]
-    assert labels == sent["labels"] + MORE
-    assert accuracy == pytest.approx(sent["accuracy_forecast"], abs=1e-4)
-    low, width = series["forecast from"][-1][1], series["forecast of 90 %"][-1][1]
-    assert low + width == pytest.approx(sent["accuracy_forecast_high"], abs=1e-3)
+    drawing = forecast_chart(sent)
+    known = [row for row in drawing.rows if row[1]]
+    assert len(known) == len(sent["learning_curve"]["labels"])
+    assert known[0][0] == "32"
+    forecast = [100 * sent[f"accuracy_forecast{end}"] for end in ("", "_low", "_high")]
+    ahead = "{:.1f} % ({:.1f} to {:.1f})".format(*forecast)
+    assert drawing.rows[-1] == [f"{sent['labels'] + MORE:,}", "", ahead]

@@ -1,24 +1,34 @@
-"""Model answers: a model at the committed offsets, the explanation of an answer, a comparison of models."""
+"""Model answers: a model at the committed offsets, ways in its tree, explanations, and comparisons."""
 
 from __future__ import annotations
 
 import dataclasses
+import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
+
+import numpy as np
 
 from core import export
 from core.measures.named_measures import CLASS_FIGURES, defined, named
 from core.model.model import Model
+from core.model.prediction import Cell
 from core.tree.outline import Outline
+from streamapp.errors import UsageError
 from streamapp.tools.model_files.model_origins import taken_from
 from streamapp.tools.offline.audit import audit
 from streamapp.tools.offline.installation import Installation
 from streamapp.tools.offline.model_differences import differences
 from streamapp.tools.offline.place import Place
 from streamapp.worker.task.models.files.exported import ExportedModel, read_exported
+from topics.codecs import decode_instances
+from topics.columns.records import Instances
 
-NODES_MAX: Final = 1500
+NODES_MAX: Final = 4000
 """Nodes of a drawing, at most; a larger tree is cut at the depth that fits."""
+WEIGHTS_MAX: Final = 400_000
+"""Class weights of all nodes of a drawing, at most: with many classes fewer nodes are drawn."""
 ATTRIBUTES_MAX: Final = 500
 """Attributes that are listed, at most."""
 DIFFERENCES_MAX: Final = 500
@@ -43,10 +53,33 @@ class ModelAnswers:
 
     def __init__(self, place: Installation) -> None:
         self._place = place
+        self._drawn: tuple[str, ExportedModel] | None = None
+        """The model that was drawn last: the ways of records belong to its tree."""
 
     def model(self, key: str) -> dict[str, Any]:
         """Return a model with the nodes of its tree; OfflineError if the key has no model."""
-        return document(self._taken(key))
+        exported = self._taken(key)
+        self._drawn = key, exported
+        return document(exported)
+
+    def path(self, key: str, at: str | None = None, features: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Return the answer of a model to a record, and the conditions on the record's way in its tree.
+
+        at: place of the record in instances, PARTITION:OFFSET. features: the record itself. The model is the
+        one that was drawn last, if it has the same key. UsageError if there is no such record.
+        """
+        if self._drawn is None or self._drawn[0] != key:
+            self._drawn = key, self._taken(key)
+        model = self._drawn[1].model
+        record = self._record(at, key, model) if at is not None else checked_features(features or {})
+        answer = model.predict(record)
+        return {
+            "label": answer.label,
+            "probabilities": answer.probabilities,
+            "version": answer.version,
+            "conditions": [str(branch) for branch in answer.explanation],
+            "features": record,
+        }
 
     def explanation(self, key: str, at: str) -> dict[str, Any]:
         """Return the answer to the record of instances at `PARTITION:OFFSET`, and its explanation."""
@@ -58,6 +91,20 @@ class ModelAnswers:
         """Return the differences between the models of two keys."""
         models = [self._taken(key).model for key in (first, second)]
         return [difference._asdict() for difference in differences(*models)[:DIFFERENCES_MAX]]
+
+    def _record(self, at: str, key: str, model: Model) -> dict[str, Cell]:
+        """Return the features of the first instance in the record at PARTITION:OFFSET."""
+        place = Place.parse(at)
+        with self._place.partition(place.partition) as stored:
+            raw = stored.instance(place.offset)
+        if raw is None:
+            message = f"record={at!r} must be a record of instances: there is none at this offset"
+            raise UsageError(message)
+        if raw.keys[0] != key.encode():
+            other = (raw.keys[0] or b"").decode("utf-8", "replace")
+            message = f"record={at!r} must be of the model {key!r}; it is of the model {other!r}"
+            raise UsageError(message)
+        return first_record(decode_instances(raw), model.schema.names, at)
 
     def _taken(self, key: str) -> ExportedModel:
         return read_exported(taken_from(self._place, key))
@@ -85,6 +132,34 @@ def document(exported: ExportedModel) -> dict[str, Any]:
         "importances": most_important(model),
         "cut": any(node.leaves_below for node in nodes),
     }
+
+
+def first_record(instances: Instances, names: Sequence[str], at: str) -> dict[str, Cell]:
+    """Return the features of the first row; names: of the model's attributes, for features by position."""
+    if not len(instances):
+        reason = instances.malformed[0].detail if instances.malformed else "it has no instance"
+        message = f"record={at!r} must be an instance: {reason}"
+        raise UsageError(message)
+    for features in instances.features:
+        if 0 in features.rows:
+            row = int(np.searchsorted(features.rows, 0))
+            record: dict[str, Cell] = {}
+            for column, name in enumerate(features.names or names):
+                strings = features.strings.get(column)
+                text = None if strings is None else strings[row]
+                number = float(features.values[row, column])
+                record[name] = text if text is not None else None if math.isnan(number) else number
+            return record
+    return {}
+
+
+def checked_features(features: dict[str, Any]) -> dict[str, Cell]:
+    """Return typed features; UsageError if a value is no number, text or null."""
+    for name, value in features.items():
+        if not isinstance(value, int | float | str | None):
+            message = f"{name}={value!r} must be a number, a text or null: a feature has one value"
+            raise UsageError(message)
+    return features
 
 
 def measured(model: Model) -> dict[str, Any] | None:
@@ -160,11 +235,14 @@ def drawn(model: Model) -> list[Outline]:
     Alternate trees are left out, so that numbers add up from the leaves to the root.
     """
     nodes = export.answering(export.outline(model))
-    if len(nodes) <= NODES_MAX:
+    most = min(NODES_MAX, max(1, WEIGHTS_MAX // max(1, model.schema.n_classes)))
+    if len(nodes) <= most:
         return nodes
-    depth = max(node.depth for node in nodes)
-    while depth > 0 and sum(node.depth <= depth for node in nodes) > NODES_MAX:
-        depth -= 1
+    at_depth = Counter(node.depth for node in nodes)
+    depth, drawn_nodes = 0, at_depth[0]
+    while drawn_nodes + at_depth[depth + 1] <= most:
+        depth += 1
+        drawn_nodes += at_depth[depth]
     return export.answering(export.outline(model, depth))
 
 

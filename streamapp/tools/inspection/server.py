@@ -48,6 +48,7 @@ def questions(place: Installation) -> dict[str, Answer]:
     models, letters, partitions = ModelAnswers(place), DeadLetterAnswers(place), PartitionAnswers(place)
     return {
         "model": models.model,
+        "path": models.path,
         "explanation": models.explanation,
         "differences": models.differences,
         "partitions": partitions.partitions,

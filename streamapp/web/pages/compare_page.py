@@ -6,9 +6,10 @@ from typing import Any
 
 from nicegui import run, ui
 
+from streamapp.web.charts.accuracy_chart import compared_curves
+from streamapp.web.charts.chart_view import ChartView
 from streamapp.web.formatting import cut, number, share
 from streamapp.web.page_frame import Person
-from streamapp.web.pages.charts import learning_curve
 from streamapp.web.watch.inspector import Found
 from streamapp.web.watch.watching import Looking, Watching, heading, model_link, table, watch_frame
 
@@ -34,8 +35,7 @@ class ComparePage:
             with ui.row():
                 for key in self._keys:
                     ui.link(key or "(no name)", model_link(key)).classes("grove-text")
-            self._chart = ui.echart(learning_curve({first: [], second: []})).classes("grove-chart")
-            self._chart.props('role=img aria-label="Accuracy of both against labels"')
+            self._chart = ChartView("Accuracy of both models against labels", empty="No evaluation yet.")
             self._measures = ui.column().classes("w-full")
             heading("Differences", 2)
             self._differences = Looking(watching.inspector, self._draw, person)
@@ -46,9 +46,7 @@ class ComparePage:
         watched = self._watching.watched
         curves = [await run.io_bound(watched.curve, key) for key in self._keys]
         names = (first, second if second != first else f"{second} ")
-        self._chart.options.clear()
-        self._chart.options.update(learning_curve(dict(zip(names, curves, strict=True))))
-        self._chart.update()
+        self._chart.show(compared_curves(dict(zip(names, curves, strict=True))))
         newest = [points[-1] if points else {} for points in curves]
         rows = [
             {"measure": name}

@@ -7,10 +7,11 @@ from typing import Any, Final
 
 from nicegui import run, ui
 
+from streamapp.web.charts.accuracy_chart import accuracy_chart
+from streamapp.web.charts.chart_view import ChartView
 from streamapp.web.formatting import cut, number, share
 from streamapp.web.layout.data_table import Cell, Column, DataTable, number_cell, text_cell
 from streamapp.web.page_frame import Person
-from streamapp.web.pages.charts import learning_curve
 from streamapp.web.watch.experiment_results import (
     ExperimentResult,
     PrequentialResult,
@@ -113,8 +114,7 @@ def _cell(value: Any) -> Cell:
 def _draw_run(result: PrequentialResult) -> None:
     heading(result.name, 2)
     if result.curve:
-        chart = ui.echart(learning_curve({result.name: result.curve})).classes("grove-chart")
-        chart.props('role=img aria-label="Accuracy against labels"')
+        ChartView("Accuracy against labels").show(accuracy_chart(result.curve))
     figures = {name: value for name, value in result.figures.items() if not isinstance(value, dict | list)}
     facts({name: share(value) if name in SHARES else _said(value) for name, value in figures.items()})
 

@@ -11,7 +11,8 @@ from streamapp.web.page_frame import Person
 from streamapp.web.pages.compare_page import ComparePage
 from streamapp.web.pages.dead_letters_page import DeadLettersPage
 from streamapp.web.pages.experiments_page import ExperimentsPage
-from streamapp.web.pages.model_page import ModelPage
+from streamapp.web.pages.model.model_page import ModelPage
+from streamapp.web.pages.model.tabs import FIRST, Asked
 from streamapp.web.pages.models_page import ModelsPage
 from streamapp.web.pages.partitions_page import PartitionsPage
 from streamapp.web.watch.watching import Watching
@@ -23,8 +24,8 @@ def add_watch_pages(watching: Watching, person_of: Callable[[Request], Person]) 
     def models(request: Request) -> None:
         ModelsPage(watching, person_of(request))
 
-    def model(request: Request, key: str = "") -> None:
-        ModelPage(watching, person_of(request), key)
+    def model(request: Request, key: str = "", tab: str = FIRST, kind: str = "", at: str = "") -> None:
+        ModelPage(watching, person_of(request), Asked(key, tab, kind, at))
 
     def compare(request: Request, first: str = "", second: str = "") -> None:
         ComparePage(watching, person_of(request), first, second)

@@ -1,4 +1,4 @@
-"""Overview: open requests by model, and the answers of an annotator since a time."""
+"""Overview: open requests by model with their records, and the answers of an annotator since a time."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ import threading
 from dataclasses import dataclass
 from typing import Final
 
+import orjson
+
+from streamapp.web.queue.cards import Cell
 from streamapp.web.store import Store
 
 FRESH_MS: Final = 5_000
 """Requests by model are counted at most this often, for all pages together."""
 MODELS_MAX: Final = 50
+RECORDS_MAX: Final = 20
 DAY_MS: Final = 24 * 3600 * 1000
 
 
@@ -31,6 +35,15 @@ class Day:
     labels: int
     declined: int
     values: int  # answers to requests for features
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingRecord:
+    """The record of an open request for a label."""
+
+    instance_id: str
+    asked_ms: int
+    features: dict[str, Cell]
 
 
 class Overview:
@@ -59,6 +72,17 @@ class Overview:
                 (MODELS_MAX,),
             ).fetchall()
         return [OpenRequests(*row) for row in rows]
+
+    def waiting(self, key: str) -> list[WaitingRecord]:
+        """Return the records of at most RECORDS_MAX open requests of a model for labels, newest first."""
+        with self._store.reading() as db:
+            rows = db.execute(
+                "SELECT instance_id, asked_ms, features FROM request r WHERE key = ? AND kind = 'label' "
+                "AND NOT EXISTS (SELECT 1 FROM answer a WHERE a.request = r.number) "
+                "ORDER BY asked_ms DESC, number DESC LIMIT ?",
+                (key, RECORDS_MAX),
+            ).fetchall()
+        return [WaitingRecord(name, asked_ms, orjson.loads(features)) for name, asked_ms, features in rows]
 
     def day_of(self, annotator: str, now: int) -> Day:
         """Return the answers and votes of an annotator since midnight UTC."""

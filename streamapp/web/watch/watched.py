@@ -357,17 +357,32 @@ class Watched:
         return points
 
     def events(
-        self, key: str, kinds: Sequence[str] = (), *, first: int = 0, count: int = 50
+        self,
+        key: str,
+        kinds: Sequence[str] = (),
+        *,
+        first: int = 0,
+        count: int = 50,
+        oldest_first: bool = False,
     ) -> list[dict[str, Any]]:
-        """Return events of a model, newest first; kinds: only events of these kinds."""
+        """Return events of a model, newest first unless oldest_first; kinds: only events of these kinds."""
         marks = ", ".join("?" * len(kinds))
         where = f"AND kind IN ({marks})" if kinds else ""
+        direction = "ASC" if oldest_first else "DESC"
         with self._turn:
             rows = self._connection.execute(
-                f"SELECT body FROM event WHERE key = ? {where} ORDER BY number DESC LIMIT ? OFFSET ?",  # noqa: S608
+                f"SELECT body FROM event WHERE key = ? {where} ORDER BY number {direction} LIMIT ? OFFSET ?",  # noqa: S608
                 [key, *kinds, count, first],
             ).fetchall()
         return [orjson.loads(body) for (body,) in rows]
+
+    def event_counts(self, key: str) -> dict[str, int]:
+        """Return the number of stored events of a model by kind, the most frequent kind first."""
+        with self._turn:
+            rows = self._connection.execute(
+                "SELECT kind, count(*) FROM event WHERE key = ? GROUP BY kind ORDER BY 2 DESC, kind", [key]
+            ).fetchall()
+        return dict(rows)
 
     def splits(self, key: str) -> dict[int, dict[str, Any]]:
         """Return, by node number, the event that gave the node its test; only nodes with a known event."""

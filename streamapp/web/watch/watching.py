@@ -13,6 +13,7 @@ from nicegui import run, ui
 
 from streamapp.web.layout.headings import heading as heading
 from streamapp.web.page_frame import Person, frame
+from streamapp.web.queue.overview import WaitingRecord
 from streamapp.web.watch.courses import Courses
 from streamapp.web.watch.inspector import Found, InspectionError, Inspector
 from streamapp.web.watch.watched import Watched
@@ -29,6 +30,11 @@ class Note(Protocol):
     def __call__(self, user: str, action: str, detail: str) -> None: ...
 
 
+def no_records(key: str) -> Sequence[WaitingRecord]:  # noqa: ARG001 - the same for every key
+    """Return no record: without a queue no request is known."""
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Watching:
     """Objects that all pages on models share."""
@@ -39,6 +45,8 @@ class Watching:
     note: Note
     has_users: bool = False
     courses: Courses = field(default_factory=Courses)
+    waiting: Callable[[str], Sequence[WaitingRecord]] = no_records
+    """By model key, records whose labels are requested."""
 
 
 @contextmanager
@@ -48,13 +56,14 @@ def watch_frame(active: str, person: Person, watching: Watching) -> Iterator[Non
         yield
 
 
-def model_link(key: str) -> str:
-    """Return the address of a model's page.
+def model_link(key: str, **more: str) -> str:
+    """Return the address of a model's page; more: further parameters, of which empty ones are left out.
 
-    >>> model_link("shop <1>")
-    '/model?key=shop%20%3C1%3E'
+    >>> model_link("shop <1>"), model_link("k", tab="events", kind="")
+    ('/model?key=shop%20%3C1%3E', '/model?key=k&tab=events')
     """
-    return f"/model?key={quote(key, safe='')}"
+    rest = "".join(f"&{name}={quote(value, safe='')}" for name, value in more.items() if value)
+    return f"/model?key={quote(key, safe='')}{rest}"
 
 
 def facts(values: Mapping[str, str]) -> None:

@@ -217,8 +217,13 @@ def test_no_page_runs_or_draws_what_records_say(tmp_path: Path) -> None:
         open_("models", f"key {start}", f"learner {start}")
         page.get_by_label("Part of a model's name").fill(HOSTILE)
         found += look(page, address, sent)
-        open_(f"model?key={quote(KEY)}", f"key {start}", "split on attribute", "level <img")
-        open_(f"model?key={quote(HOSTILE)}", "Nothing was heard of this model yet")
+        model = f"model?key={quote(KEY)}&at={quote(HOSTILE)}&kind={quote(HOSTILE)}&tab="
+        open_(f"{model}{quote(HOSTILE)}", f"key {start}", "all labels so far")
+        open_(f"{model}events", "No such event.")
+        open_(f"model?key={quote(KEY)}&tab=events", "split on attribute", "level <img")
+        for tab in ("tree", "labels", "explanation", "spec"):
+            open_(f"{model}{tab}", "the application ends")
+        open_(f"model?key={quote(HOSTILE)}", "Nothing is known of this model yet")
         open_(f"compare?first={quote(KEY)}&second={quote(OTHER)}", f"other key {start}")
         open_("experiments", f"title {start}", f"column {start}", f"cell {start}")
         open_(f"dead-letters?reason={quote(HOSTILE)}&key={quote(HOSTILE)}", "Dead letters")

@@ -17,13 +17,16 @@ from tests.unit.streamapp.web.watch.test_watched import evaluated, said, split
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # what its imports complain of is not ours
+    from nicegui import ui
     from nicegui.testing.user_simulation import user_simulation
 
+    from streamapp.web.charts.accuracy_chart import RECENT
     from streamapp.web.page_frame import Person
     from streamapp.web.pages.compare_page import ComparePage
     from streamapp.web.pages.dead_letters_page import DeadLettersPage
     from streamapp.web.pages.experiments_page import ExperimentsPage
-    from streamapp.web.pages.model_page import ModelPage
+    from streamapp.web.pages.model.model_page import ModelPage
+    from streamapp.web.pages.model.tabs import TABS, Asked
     from streamapp.web.pages.models_page import ModelsPage
     from streamapp.web.watch.inspector import InspectionError, Inspector
     from streamapp.web.watch.watching import Watching
@@ -76,28 +79,56 @@ def test_the_list_is_turned_and_searched(watching: Watching) -> None:
 def test_a_model_is_shown_though_its_tree_cannot_be_had(
     watching: Watching, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def story(user: Any) -> None:
+    async def overview(user: Any) -> None:
         await user.should_see(NASTY, retries=PATIENCE)
+        await user.should_see("40 labels, 1 split, 0 drifts", retries=PATIENCE)
         reason = "75.0 % on requested labels alone; none was drawn with a known probability"
-        await user.should_see(f"accuracy {reason}, 1 splits, 0 drifts", retries=PATIENCE)
+        await user.should_see(f"Over all records: {reason}", retries=PATIENCE)
+
+    async def tree(user: Any) -> None:
         await user.should_see("see its log", retries=PATIENCE)
 
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    play(lambda: ModelPage(watching, Person("ann"), NASTY), story)
+    play(lambda: ModelPage(watching, Person("ann"), Asked(NASTY)), overview)
+    play(lambda: ModelPage(watching, Person("ann"), Asked(NASTY, "tree")), tree)
+
+
+@pytest.mark.parametrize("tab", [*TABS, "<b>none</b>"])
+def test_a_model_that_nobody_has_heard_of_is_no_error(
+    watching: Watching, tab: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story(user: Any) -> None:
+        await user.should_see("Nothing is known of this model yet", retries=PATIENCE)
+
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    play(lambda: ModelPage(watching, Person("ann"), Asked("nobody", tab)), story)
+
+
+def test_events_are_filtered_turned_and_ordered(watching: Watching) -> None:
+    watching.watched.apply([], [split(NASTY, at, 10 + at) for at in range(50)], {})
+    watching.watched.apply([], [said(NASTY, "drift", 99, level="drift", detector="ddm")], {})
+
+    async def story(user: Any) -> None:
+        await user.should_see("1–20 of 53", retries=PATIENCE)
+        user.find("Next").click()
+        await user.should_see("21–40 of 53", retries=PATIENCE)
+
+    async def of_a_kind(user: Any) -> None:
+        await user.should_see("1–1 of 1", retries=PATIENCE)
+
+    play(lambda: ModelPage(watching, Person("ann"), Asked(NASTY, "events")), story)
+    play(lambda: ModelPage(watching, Person("ann"), Asked(NASTY, "events", kind="drift")), of_a_kind)
 
 
 def test_two_curves_are_compared(watching: Watching, monkeypatch: pytest.MonkeyPatch) -> None:
-    pages: list[ComparePage] = []
-
     async def story(user: Any) -> None:
         await user.should_see("Compare two models", retries=PATIENCE)
         await user.should_see("see its log", retries=PATIENCE)
-        names = {each["name"] for each in pages[0]._chart.options["series"]}
-        assert f"{NASTY}: recent" in names
-        assert "k3: recent" in names
+        (chart,) = user.find(kind=ui.echart).elements
+        assert {f"{NASTY}: {RECENT}", f"k3: {RECENT}"} <= set(chart.options["legend"]["data"])
 
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    play(lambda: pages.append(ComparePage(watching, Person("ann"), NASTY, "k3")), story)
+    play(lambda: ComparePage(watching, Person("ann"), NASTY, "k3"), story)
 
 
 def test_dead_letters_and_results_say_when_there_are_none(

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 from confluent_kafka import Message
 
+from streamapp.web.charts.event_timeline import event_timeline
 from streamapp.web.formatting import event_in_words
-from streamapp.web.pages.charts import drift_timeline, split_in_words
+from streamapp.web.tree.outline_rows import split_in_words
 from streamapp.web.watch.model_words import accuracy_in_words
 from streamapp.web.watch.watch_reader import evaluations_of
 from streamapp.web.watch.watched import EVENTS_MAX, POINTS_MAX, Evaluated, Said, Watched
@@ -241,7 +242,7 @@ def test_odd_members_of_events_are_taken_in_and_drawn(watched: Watched) -> None:
         watched.apply([], [event], {})
         (known,) = watched.events("k", count=1)
         assert event_in_words(known)
-        drift_timeline([known])
+        event_timeline([known])
         for split_event in watched.splits("k").values():
             split_in_words(split_event)
 

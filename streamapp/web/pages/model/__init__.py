@@ -1,0 +1,1 @@
+"""Model page: its tabs, one file each."""
