@@ -12,11 +12,15 @@ import numpy as np
 import orjson
 import pytest
 
+from streamapp.people import dawid_skene
+from streamapp.people.annotator_answers import answers_of
 from streamapp.web.annotation_terms import Terms
 from streamapp.web.audit_log import AuditLog
 from streamapp.web.queue.answer_writer import Writer
 from streamapp.web.queue.cards import Card
 from streamapp.web.queue.label_queue import LabelQueue
+from streamapp.web.queue.quality.annotator_models import model_of
+from streamapp.web.queue.quality.gold_file import GoldRecord
 from streamapp.web.queue.request_reader import Reader
 from streamapp.web.store import Store
 from streamapp.web.users import add_user
@@ -141,6 +145,51 @@ def test_what_was_read_answered_and_sent_survives_the_process(
         assert queue.counts(now()).open == 1
     found = [(each["id"], each.get("label"), each["annotator"]) for each in labels(kafka, names)]
     assert found == [("first", "good", "ann"), ("second", "fraud", "ann"), ("third", "good", "oracle")]
+
+
+def test_a_lost_store_and_a_second_one_come_to_the_same_annotator_model(
+    kafka: dict[str, str], names: TopicNames, tmp_path: Path
+) -> None:
+    """Requests settled by quality, with gold questions: no answer to these is on the topic of labels."""
+    key, gold = KEY.decode(), GoldRecord(KEY.decode(), "known", "good", {"amount": 1.0})
+    terms = Terms(undo_ms=0, agree=2, weighted="quality", gold_share=0.5)
+    knows_classes(kafka, names, "fraud", "good")
+    ask(kafka, names, *(f"order {n}" for n in range(4)))
+
+    def state(queue: LabelQueue, store: Store, n: int) -> dict[str, Any]:
+        """Return the model after n outcomes and gold answers are read from the topic."""
+
+        def read() -> int:
+            with store.reading() as db:
+                return int(db.execute("SELECT count(*) FROM outcome").fetchone()[0])
+
+        wait_until(lambda: read() >= n, PATIENCE, lambda: f"{read()} of {n} entries are read")
+        with store.reading() as db:
+            return dawid_skene.written(model_of(db, key))
+
+    shown = list[str]()
+
+    def all_answered(queue: LabelQueue) -> bool:
+        for annotator in ("ann", "bob", "cy", "dan"):
+            while (card := queue.leases.next_card(annotator, now())) is not None:
+                shown.extend([card.instance_id] * (card.instance_id == "known"))
+                queue.actions.answer(annotator, card.number, "good", now(), new_class=True)
+        return queue.counts(now()).open == 0
+
+    threads = Threads(kafka, names, tmp_path / "web.sqlite", terms)
+    threads.queue.topics.keep_gold([gold])
+    with threads as queue:
+        wait_until(lambda: queue.counts(now()).open == 4, PATIENCE, lambda: str(queue.counts(now())))
+        wait_until(lambda: all_answered(queue), PATIENCE, lambda: str(queue.counts(now())))
+        before = state(queue, threads.store, 4 + len(shown))
+    assert shown and before["classes"], "there were gold questions"
+    other = Threads(kafka, names, tmp_path / "another.sqlite", terms)
+    with other as queue:
+        assert state(queue, other.store, 4 + len(shown)) == before
+    assert {label["id"] for label in labels(kafka, names)} == {f"order {n}" for n in range(4)}
+    entries = decode_audit([message.value() for message in read_topic(kafka, names.audit)])
+    answers = answers_of(entry for entry in entries if isinstance(entry, AuditEntry))
+    assert sum(answer.gold == "good" for answer in answers) == len(shown)
 
 
 def wait_for_labels(kafka: dict[str, str], names: TopicNames, n: int) -> list[bytes]:
