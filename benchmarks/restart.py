@@ -66,6 +66,11 @@ class Trial:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
+    @property
+    def partitions(self) -> int:
+        count: int = self._given.partitions
+        return count
+
     def add(self, count: int) -> list[Member]:
         """Start workers; they are not ready yet."""
         partitions = self._given.partitions

@@ -15,6 +15,11 @@ a longer period would add more latency to each request."""
 LEAST_QUOTA_US = 1_000  # the smallest that the kernel accepts
 
 
+MOST_WEIGHT = {1: ("cpu.shares", "262144"), 2: ("cpu.weight", "10000")}
+"""The file of each version with the weight beside other cgroups, and the largest weight: a process gets
+its quota on a busy machine, too."""
+
+
 class NoCoreShares(RuntimeError):
     """This machine does not let the program limit the CPU of a process."""
 
@@ -33,6 +38,8 @@ class Hierarchy:
             (group / "cpu.cfs_quota_us").write_text(str(quota_us))
         else:
             (group / "cpu.max").write_text(f"{quota_us} {period_us}")
+        name, weight = MOST_WEIGHT[self.version]
+        (group / name).write_text(weight)
 
 
 @contextmanager

@@ -96,6 +96,11 @@ class Member:
         self._process.send_signal(number)
         return self._process.wait(PATIENCE_SECONDS)
 
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
     def wipe(self) -> None:
         """Delete its disk."""
         shutil.rmtree(self.state)

@@ -87,14 +87,18 @@ class Cluster:
 
     def committed(self, group: str, topic: str, partitions: int) -> int:
         """Return the sum of the committed offsets of `group`, counting 0 for a missing or unknown offset."""
+        return sum(self.committed_offsets(group, topic, partitions))
+
+    def committed_offsets(self, group: str, topic: str, partitions: int) -> list[int]:
+        """Return the committed offset of each partition, 0 for a missing or unknown offset."""
         places = [TopicPartition(topic, partition) for partition in range(partitions)]
         try:
             positions = self._asking_for(group).committed(places, timeout=REQUEST_SECONDS)
         except KafkaException as error:
             if error.args[0].code() not in NO_COORDINATOR_YET:
                 raise
-            return 0
-        return sum(max(place.offset, 0) for place in positions)
+            return [0] * partitions
+        return [max(place.offset, 0) for place in positions]
 
     def _asking_for(self, group: str) -> Consumer:
         """Return a client that reads the offsets of `group` without waiting for open transactions.

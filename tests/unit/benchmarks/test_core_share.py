@@ -42,7 +42,10 @@ def test_a_held_process_is_throttled_and_free_afterwards(spinning: subprocess.Po
 
 @pytest.mark.parametrize(
     ("version", "files"),
-    [(1, {"cpu.cfs_quota_us": "2000", "cpu.cfs_period_us": "20000"}), (2, {"cpu.max": "2000 20000"})],
+    [
+        (1, {"cpu.cfs_quota_us": "2000", "cpu.cfs_period_us": "20000", "cpu.shares": "262144"}),
+        (2, {"cpu.max": "2000 20000", "cpu.weight": "10000"}),
+    ],
 )
 def test_each_version_has_its_files(version: int, files: dict[str, str], tmp_path: Path) -> None:
     written: dict[str, str] = {}

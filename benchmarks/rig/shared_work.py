@@ -1,0 +1,200 @@
+"""Shared work: a backlog that several workers with equal shares of a core process, and its figures."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from benchmarks.restart import Trial
+from benchmarks.rig.core_share import core_share
+from benchmarks.rig.keyed_load import KeyedLoad
+from benchmarks.rig.member import Member
+from benchmarks.rig.process import cpu_of_machine
+from benchmarks.rig.visible import Cluster
+from streamapp.tools.sizing.measured_costs import Costs
+from streamapp.tools.sizing.worker_load import backlog_rate, record_us
+from topics.definitions import TopicNames
+
+MEASURED: Final = 0.95
+"""Share of a backlog that is measured: at the end, more and more workers have nothing left."""
+WARM_UP: Final = 40_000  # records a worker before it: shapes of records are learned, trees have grown
+COMMITS: Final = "grove_commit_seconds_count"
+
+
+@dataclass(frozen=True)
+class WorkerFigures:
+    """One worker during a measurement."""
+
+    partitions: int
+    active: int
+    """Partitions with records."""
+    models: int
+    records: int
+    """Processed in the measured time."""
+    load: int
+    """Records of the backlog in its partitions."""
+    cpu_seconds: float
+    commits: float
+
+
+@dataclass(frozen=True)
+class SharedWork:
+    """The figures of one backlog."""
+
+    seconds: float
+    record_bytes: float
+    share: float
+    workers: tuple[WorkerFigures, ...]
+    hottest_share: float
+    partition_skew: float
+    """The busiest partition beside the mean."""
+    others_cores: float
+    load_average: float
+
+    @property
+    def records(self) -> int:
+        return sum(worker.records for worker in self.workers)
+
+    @property
+    def rate(self) -> float:
+        return self.records / self.seconds
+
+    @property
+    def worker_skew(self) -> float:
+        """The busiest worker beside the mean, by records of the backlog."""
+        loads = [worker.load for worker in self.workers]
+        return max(loads) / statistics.mean(loads)
+
+    def predicted_rate(self, costs: Costs, commit_ms: float) -> float:
+        """Return the rate that the costs of `grove plan` lead to, for the same partitions and shares."""
+        rates = [
+            backlog_rate(
+                costs,
+                self.share,
+                worker.active,
+                record_us(costs, self.record_bytes, worker.models),
+                commit_ms,
+            )
+            for worker in self.workers
+        ]
+        loads = [worker.load for worker in self.workers]
+        seconds = seconds_until(loads, rates, MEASURED)
+        return MEASURED * sum(loads) / seconds
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the printed figures."""
+        used = [worker.cpu_seconds / self.seconds / self.share for worker in self.workers]
+        return {
+            "seconds": round(self.seconds, 2),
+            "records": self.records,
+            "records_per_second": round(self.rate),
+            "records_per_second_a_worker": round(self.rate / len(self.workers)),
+            "cpu_us_per_record": round(
+                sum(worker.cpu_seconds for worker in self.workers) / self.records * 1e6, 3
+            ),
+            "share_used": {"least": round(min(used), 3), "most": round(max(used), 3)},
+            "commits_per_second_a_worker": round(
+                statistics.mean(worker.commits for worker in self.workers) / self.seconds, 2
+            ),
+            "partitions_a_worker": [worker.partitions for worker in self.workers],
+            "worker_skew": round(self.worker_skew, 3),
+            "partition_skew": round(self.partition_skew, 3),
+            "hottest_share": round(self.hottest_share, 4),
+            "record_bytes": round(self.record_bytes, 1),
+            "others_cores": round(self.others_cores, 2),
+            "load_average": round(self.load_average, 1),
+        }
+
+
+def seconds_until(loads: Sequence[float], rates: Sequence[float], share: float) -> float:
+    """Return when `share` of all loads is processed, if each worker processes its load at its rate."""
+    target = share * sum(loads)
+    ends = sorted(
+        (load / rate if rate else float("inf"), rate) for load, rate in zip(loads, rates, strict=True)
+    )
+    processed, at, running = 0.0, 0.0, sum(rates)
+    for end, rate in ends:
+        if processed + running * (end - at) >= target:
+            break
+        processed, at, running = processed + running * (end - at), end, running - rate
+    return at + (target - processed) / running
+
+
+def work_together(
+    trial: Trial, cluster: Cluster, names: TopicNames, load: KeyedLoad, share: float, form: str
+) -> SharedWork:
+    """Let the workers of a trial process a load, each held to a share of a core; all of them are ready.
+
+    They first see each key, equally often, so that no model is created while the clock runs.
+    """
+    topic, partitions = names.instances, load.partitions
+    load.each_key(-(-WARM_UP * len(trial.members) // len(load.keys))).publish(cluster.bootstrap, topic, form)
+    _await(trial, cluster, topic, sum(cluster.ends(topic, partitions)) - partitions)  # without markers
+    before = cluster.ends(topic, partitions)
+    commits = [member.metric(COMMITS) for member in trial.members]
+    with ExitStack() as stack:
+        for member in trial.members:
+            stack.enter_context(core_share(member.pid, share))
+        size = load.publish(cluster.bootstrap, topic, form)
+        began, cpu = time.monotonic(), [member.cpu_seconds() for member in trial.members]
+        others = _others(trial.members)
+        target = sum(before) + int(MEASURED * len(load.key))
+        offsets = _await(trial, cluster, topic, target)
+        seconds = time.monotonic() - began
+        cpu = [member.cpu_seconds() - first for member, first in zip(trial.members, cpu, strict=True)]
+        others = _others(trial.members) - others
+    processed = np.maximum(np.array(offsets) - np.array(before), 0)
+    commits = [
+        member.metric(COMMITS) - earlier for member, earlier in zip(trial.members, commits, strict=True)
+    ]
+    by_partition = load.by_partition
+    figures = []
+    for member, spent, committed in zip(trial.members, cpu, commits, strict=True):
+        owned = sorted(member.owned())
+        figures.append(
+            WorkerFigures(
+                partitions=len(owned),
+                active=int((by_partition[owned] > 0).sum()),
+                models=int(np.isin(load.places, owned).sum()),
+                records=int(processed[owned].sum()),
+                load=int(by_partition[owned].sum()),
+                cpu_seconds=spent,
+                commits=committed,
+            )
+        )
+    return SharedWork(
+        seconds=seconds,
+        record_bytes=size,
+        share=share,
+        workers=tuple(figures),
+        hottest_share=load.hottest_share,
+        partition_skew=float(by_partition.max() / by_partition.mean()),
+        others_cores=others / seconds,
+        load_average=os.getloadavg()[0],
+    )
+
+
+def _await(trial: Trial, cluster: Cluster, topic: str, target: int) -> list[int]:
+    """Return the committed offsets once their sum is at least `target`."""
+    offsets: list[int] = []
+
+    def is_over() -> bool:
+        offsets[:] = cluster.committed_offsets(trial.group, topic, trial.partitions)
+        for member in trial.members:
+            member.check()
+        return sum(offsets) >= target
+
+    trial.members[0].wait(is_over, f"and the other workers did not commit {target:,} offsets of {topic}")
+    return offsets
+
+
+def _others(members: Sequence[Member]) -> float:
+    """Return the CPU seconds of all processes but the workers: broker, this program and other programs."""
+    return cpu_of_machine() - sum(member.cpu_seconds() for member in members)

@@ -1,0 +1,1 @@
+"""Sizing: workers, memory, partitions and broker load for a workload, from measured costs (docs/scale.md)."""

@@ -1,0 +1,77 @@
+"""Load of a worker: CPU for records, rounds and commits, and the records for which a core is enough."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streamapp.tools.sizing.measured_costs import Costs
+
+SECOND_US = 1_000_000.0
+SECOND_MS = 1_000.0
+PAUSE_MS = 100.0
+"""Longest pause of fetches before a commit (streamapp/worker/driver/pace.py)."""
+
+
+@dataclass(frozen=True)
+class WorkerLoad:
+    """CPU of one worker in µs a second, by cause."""
+
+    record_us: float
+    """CPU of one record in µs."""
+    records: float
+    rounds: float
+    commits: float
+    idle: float
+    rounds_per_second: float
+    runs_per_round: float
+    commits_per_second: float
+    partitions_per_commit: float
+
+    @property
+    def cores(self) -> float:
+        return (self.records + self.rounds + self.commits + self.idle) / SECOND_US
+
+
+MANY_MODELS = 10_000.0
+"""Models from which on nearly each record finds its model outside the caches of the processor."""
+
+
+def record_us(costs: Costs, record_bytes: float, models: float) -> float:
+    """Return the CPU of a record in µs on a worker with so many models."""
+    many = costs.many_models_us * min(1.0, models / MANY_MODELS)
+    return costs.record_us + costs.byte_ns * record_bytes / 1_000.0 + many
+
+
+def load_of(
+    costs: Costs, rate: float, partitions: float, cpu_us: float, guarantee: str, commit_ms: float
+) -> WorkerLoad:
+    """Return the load of a worker that gets `rate` records a second, of `cpu_us` each, in so many partitions.
+
+    Exactly once, a round comes before each commit, and after `PAUSE_MS` at the latest; at least once, rounds
+    are paced. A partition without new records takes no part in a round or commit.
+    """
+    commits = min(rate, SECOND_MS / commit_ms)
+    paced = costs.pace_ms if guarantee == "at_least_once" else min(commit_ms, PAUSE_MS)
+    rounds = min(rate, SECOND_MS / paced)
+    runs, parts = min(partitions, rate / rounds), min(partitions, rate / commits)
+    return WorkerLoad(
+        record_us=cpu_us,
+        records=rate * cpu_us,
+        rounds=rounds * (costs.round_us + costs.run_us * runs),
+        commits=commits * (costs.commit_us + costs.commit_partition_us * parts),
+        idle=costs.idle_us,
+        rounds_per_second=rounds,
+        runs_per_round=runs,
+        commits_per_second=commits,
+        partitions_per_commit=parts,
+    )
+
+
+def backlog_rate(costs: Costs, cores: float, partitions: float, cpu_us: float, commit_ms: float) -> float:
+    """Return the records per second, of `cpu_us` each, of a worker that spends `cores` on a backlog.
+
+    Rounds are as large as a fetch then, and so their costs are in those of the records; commits remain.
+    """
+    commits = SECOND_MS / commit_ms * (costs.commit_us + costs.commit_partition_us * partitions)
+    remaining_us = cores * SECOND_US - costs.idle_us - commits
+    return max(0.0, remaining_us / cpu_us)

@@ -1,0 +1,56 @@
+"""Workload: the records, models and delays for which workers are planned, checked."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from streamapp.errors import UsageError
+
+GUARANTEES: Final = ("exactly_once", "at_least_once")
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A stream of records, spread over models."""
+
+    rate: float
+    """Records per second."""
+    models: int
+    record_bytes: float
+    """Bytes of a record's value."""
+    p99_ms: float
+    """The delay that at most one answer in a hundred exceeds, from its record on the topic."""
+    guarantee: str = GUARANTEES[0]
+    hottest: float | None = None
+    """Share of all records that belong to the busiest model; None: all models have equal shares."""
+    replicas: int = 3
+    """Copies of each topic's partitions on brokers."""
+
+    def __post_init__(self) -> None:
+        _check("--rate", self.rate, self.rate > 0, "must be above 0 records per second")
+        _check("--models", self.models, self.models >= 1, "must be at least 1")
+        _check("--record-bytes", self.record_bytes, self.record_bytes >= 1, "must be at least 1 byte")
+        _check("--p99", self.p99_ms, self.p99_ms > 0, "must be above 0 ms")
+        _check("--replication", self.replicas, self.replicas >= 1, "must be at least 1")
+        if self.guarantee not in GUARANTEES:
+            message = f"--guarantee {self.guarantee} must be one of {', '.join(GUARANTEES)}"
+            raise UsageError(message)
+        least = 1.0 / self.models
+        if self.hottest is not None and not least * (1 - 1e-9) <= self.hottest <= 1.0:
+            message = (
+                f"--hottest {self.hottest:g} must be at least {least:.3g} (an equal share of --models "
+                f"{self.models}) and at most 1: the busiest model has no less than the mean"
+            )
+            raise UsageError(message)
+
+    @property
+    def hottest_share(self) -> float:
+        return 1.0 / self.models if self.hottest is None else self.hottest
+
+
+def _check(name: str, value: float, is_valid: bool, rule: str) -> None:
+    if not (is_valid and math.isfinite(value)):
+        message = f"{name} {value:g} {rule}"
+        raise UsageError(message)

@@ -1,0 +1,79 @@
+"""The figures of `benchmarks.scaling`: keys, the end of uneven work, fitted costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from benchmarks.rig.keyed_load import KeyedLoad
+from benchmarks.rig.shared_work import SharedWork, WorkerFigures, seconds_until
+from benchmarks.scaling import fit
+from streamapp.tools.sizing.measured_costs import Costs
+from topics.clients.partitioner import partition_of
+
+
+def test_keys_follow_the_law_and_lie_where_clients_send_them() -> None:
+    load = KeyedLoad.draw(50_000, 100, 8, zipf=1.1)
+    harmonic = sum(1.0 / rank**1.1 for rank in range(1, 101))
+    assert load.hottest_share == pytest.approx(1.0 / harmonic, rel=0.05)
+    assert load.places.tolist() == [partition_of(key, 8) for key in load.keys]
+    assert load.by_partition.sum() == 50_000
+    uniform = KeyedLoad.draw(50_000, 100, 8, zipf=0.0)
+    assert uniform.hottest_share < 0.013
+    assert np.bincount(uniform.each_key(3).key).tolist() == [3] * 100
+
+
+def test_keys_can_be_kept_to_some_partitions() -> None:
+    load = KeyedLoad.draw(1_000, 50, 64, zipf=0.0, within=8)
+    assert (load.by_partition > 0).nonzero()[0].max() < 8
+    assert len(set(load.keys)) == 50
+
+
+@pytest.mark.parametrize(
+    ("loads", "rates", "share", "seconds"),
+    [
+        ([100, 100], [10, 10], 0.95, 9.5),
+        ([100, 20], [10, 10], 0.95, 9.4),  # the second ends after 2 s; 114 of 120: 2 s · 20 + 7.4 s · 10
+        ([100, 0], [10, 10], 0.5, 5.0),
+        ([90, 10], [10, 1], 1.0, 10.0),
+    ],
+)
+def test_a_busy_worker_ends_later_than_the_others(
+    loads: list[float], rates: list[float], share: float, seconds: float
+) -> None:
+    assert seconds_until(loads, rates, share) == pytest.approx(seconds)
+
+
+def work(costs: Costs, records: int, seconds: float, active: int, commits: float) -> SharedWork:
+    """The work of one worker that costs as much as the costs."""
+    each = costs.record_us + costs.byte_ns * 0.1 + costs.many_models_us * 0.1
+    spent = records * each + seconds * costs.idle_us
+    spent += commits * (costs.commit_us + active * costs.commit_partition_us)
+    worker = WorkerFigures(64, active, 1_000, records, records, spent / 1e6, commits)
+    return SharedWork(seconds, 100.0, 0.1, (worker,), 0.01, 1.0, 0.0, 0.0)
+
+
+def test_fitted_costs_are_those_that_the_work_took() -> None:
+    true = Costs(record_us=4.0, commit_partition_us=250.0)
+    fitted = fit(Costs(), work(true, 200_000, 12.0, 64, 12.0), work(true, 190_000, 10.0, 8, 10.0))
+    assert fitted.record_us == pytest.approx(4.0)
+    assert fitted.commit_partition_us == pytest.approx(250.0)
+
+
+def test_the_prediction_of_work_that_costs_as_planned_is_its_rate() -> None:
+    costs = Costs(record_us=4.0)
+    full = work(costs, 100_000, 1.0, 8, 1.0)
+    (worker,) = full.workers
+    as_fast = SharedWork(1.0, 100.0, worker.cpu_seconds, (worker,), 0.01, 1.0, 0.0, 0.0)
+    assert as_fast.predicted_rate(costs, 1_000.0) == pytest.approx(100_000)
+
+
+@pytest.mark.parametrize("words", [["--workers", "0"], ["--workers", "a"], ["--workers", "65"]])
+def test_wrong_numbers_of_workers_are_refused(words: list[str]) -> None:
+    command = [sys.executable, "-m", "benchmarks.scaling", *words]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert "--workers" in ended.stderr

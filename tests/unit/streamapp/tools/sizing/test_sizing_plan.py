@@ -1,0 +1,270 @@
+"""Sizing plans: golden cases, properties, refusals, and a derivation that can be calculated again."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamapp.cli.main import main
+from streamapp.errors import StreamappError, UsageError
+from streamapp.tools.sizing.delays import LatencyError, least_p99
+from streamapp.tools.sizing.measured_costs import Costs, read_costs
+from streamapp.tools.sizing.sizing_plan import HotModelError, SizingPlan, plan_of
+from streamapp.tools.sizing.workload import GUARANTEES, Workload
+
+ROUND = Costs(
+    record_us=2.0,
+    byte_ns=10.0,
+    many_models_us=1.0,
+    round_us=1_000.0,
+    run_us=100.0,
+    commit_us=1_000.0,
+    commit_partition_us=100.0,
+    idle_us=5_000.0,
+    process_mb=400.0,
+    partition_mb=10.0,
+    model_bytes=10_000.0,
+)
+"""Costs that a head can add."""
+
+workloads = st.builds(
+    Workload,
+    rate=st.floats(1.0, 3e6),
+    models=st.integers(200, 1_000_000),
+    record_bytes=st.floats(10.0, 500.0),
+    p99_ms=st.floats(101.0, 2_000.0),
+    guarantee=st.sampled_from(GUARANTEES),
+)
+
+
+def plan(workload: Workload, costs: Costs = ROUND) -> SizingPlan | None:
+    """The plan; None if one model needs more than a core."""
+    try:
+        return plan_of(workload, costs)
+    except HotModelError:
+        return None
+
+
+def test_a_plan_by_hand() -> None:
+    """100,000 records of 2 + 2 + 0.1 µs on one worker, with 10 rounds and 8 commits of 8 partitions."""
+    planned = plan_of(Workload(100_000, 1_000, 200, 242), ROUND)
+    assert (planned.workers, planned.partitions, planned.commit_interval_ms) == (1, 8, 125)
+    # records 410,000; rounds 10 × (1,000 + 800) = 18,000; commits 8 × (1,000 + 800) = 14,400; idle 5,000
+    assert planned.utilisation == pytest.approx(0.4474)
+    assert planned.cores == planned.cores_per_worker == 0.7  # 0.4474 / 0.7 = 0.639
+    assert planned.memory_mb == 490  # 400 + 8 × 10 + 1,000 × 10,000 bytes
+    # records and answers 32 MB, journal 8 × 8 × 200 bytes, snapshots 1,000 × 10,000 bytes a minute
+    assert planned.broker.written_mb_per_s == pytest.approx(32.0 + 0.0128 + 0.16667, rel=1e-3)
+    assert planned.broker.read_mb_per_s == pytest.approx(32.0)
+    assert planned.broker.requests_per_s == pytest.approx(10 + 8 * (2 * 8 + 5))
+
+
+def test_a_plan_with_a_hot_model_by_hand() -> None:
+    """A fifth of 300,000 records has one key; 2 workers get 0.2 + 0.8 × (1/2 + √(2 ln 2 / 2·10,000)) each."""
+    planned = plan_of(Workload(300_000, 10_000, 200, 250, hottest=0.2), ROUND)
+    share = 0.2 + 0.8 * (1 / 3 + math.sqrt(2 * math.log(3) / 30_000))
+    assert planned.workers == 3
+    assert planned.busiest_records_per_s == pytest.approx(300_000 * share, rel=1e-3)
+
+
+@given(workloads, st.floats(1.0, 4.0))
+def test_more_rate_never_needs_fewer_workers_cores_or_bytes(workload: Workload, factor: float) -> None:
+    before = plan(workload)
+    after = plan(Workload(**{**vars(workload), "rate": workload.rate * factor}))
+    if before is None:
+        assert after is None
+    elif after is not None:
+        assert after.workers >= before.workers
+        assert after.partitions >= before.partitions
+        assert after.cores >= before.cores - 1e-9
+        assert after.broker.written_mb_per_s >= before.broker.written_mb_per_s
+
+
+@given(workloads, st.floats(1.0, 4.0))
+def test_larger_records_never_need_fewer_workers(workload: Workload, factor: float) -> None:
+    before = plan(workload)
+    after = plan(Workload(**{**vars(workload), "record_bytes": workload.record_bytes * factor}))
+    if before is None:
+        assert after is None
+    elif after is not None:
+        assert after.workers >= before.workers
+
+
+@given(workloads, st.floats(0.001, 1.0))
+def test_a_hotter_model_never_needs_fewer_workers(workload: Workload, hottest: float) -> None:
+    before = plan(workload)
+    hotter = max(hottest, workload.hottest_share)
+    after = plan(Workload(**{**vars(workload), "hottest": hotter}))
+    if before is None:
+        assert after is None
+    elif after is not None:
+        assert after.workers >= before.workers
+
+
+@given(workloads, st.floats(1.0, 10.0))
+def test_more_time_never_needs_more_workers(workload: Workload, factor: float) -> None:
+    before = plan(workload)
+    after = plan(Workload(**{**vars(workload), "p99_ms": workload.p99_ms * factor}))
+    if before is not None:
+        assert after is not None
+        assert after.workers <= before.workers
+
+
+@given(workloads)
+def test_the_busiest_worker_stays_within_its_limit_and_one_worker_less_does_not(workload: Workload) -> None:
+    planned = plan(workload)
+    if planned is None:
+        return
+    assert planned.utilisation <= planned.utilisation_limit <= 0.7
+    assert planned.workers <= planned.partitions
+    assert planned.cores_per_worker <= 1.0
+    assert planned.memory_mb >= ROUND.process_mb * planned.workers + workload.models * ROUND.model_bytes / 1e6
+
+
+STEP = re.compile(r"(?P<label>.+): (?P<expression>[^:]+?) = (?P<value>[\d.,]+) (?P<unit>.+)")
+
+
+def calculated(expression: str) -> float:
+    """The value of an expression of a derivation."""
+    words = expression.replace(",", "").replace("×", "*").replace("÷", "/")
+    words = words.replace("√", "sqrt").replace("ln ", "log ")
+    words = re.sub(r"log ([\d.]+)", r"log(\1)", words)
+    assert re.fullmatch(r"[\d.+*/() \-a-z]+", words), words
+    return float(eval(words, {"__builtins__": {}, "sqrt": math.sqrt, "log": math.log}))
+
+
+@given(workloads, st.none() | st.floats(0.01, 0.3))
+def test_each_step_of_the_derivation_can_be_calculated_again(
+    workload: Workload, hottest: float | None
+) -> None:
+    planned = plan(Workload(**{**vars(workload), "hottest": hottest}))
+    if planned is None:
+        return
+    for line in planned.derivation:
+        match = STEP.fullmatch(line)
+        assert match, line
+        value, again = float(match["value"].replace(",", "")), calculated(match["expression"])
+        if match["label"].endswith("at most 1"):
+            again = min(1.0, again)
+        assert value == pytest.approx(again, rel=2e-3, abs=1.0 if "rounded up" in match["label"] else 1e-9), (
+            line
+        )
+
+
+def test_the_derivation_leads_to_the_figures() -> None:
+    planned = plan_of(Workload(500_000, 10_000, 160, 250), ROUND)
+    values = {line.partition(":")[0]: line for line in planned.derivation}
+    assert f"= {planned.memory_mb:,.0f} MB" in values["memory of all workers"]
+    assert f"= {planned.cores:g} cores" in values["cores of all workers"]
+    assert f"= {planned.partitions} partitions" in values["partitions"]
+
+
+@pytest.mark.parametrize("guarantee", GUARANTEES)
+def test_a_p99_that_cannot_be_met_is_refused_with_the_nearest(guarantee: str) -> None:
+    nearest = math.ceil(least_p99(ROUND, guarantee))
+    with pytest.raises(LatencyError, match=f"the shortest is {nearest} ms"):
+        plan_of(Workload(1_000, 10, 100, nearest - 1.0, guarantee), ROUND)
+    assert plan_of(Workload(1_000, 10, 100, nearest, guarantee), ROUND).workers == 1
+
+
+def test_a_refused_p99_names_the_other_guarantee_where_it_helps() -> None:
+    with pytest.raises(LatencyError, match="--guarantee at_least_once reaches 47 ms"):
+        plan_of(Workload(1_000, 10, 100, 60), ROUND)
+    with pytest.raises(LatencyError) as refused:
+        plan_of(Workload(1_000, 10, 100, 20), ROUND)
+    assert "at_least_once" not in str(refused.value)
+
+
+def test_a_model_that_outgrows_a_core_is_named_with_the_way_out() -> None:
+    with pytest.raises(
+        HotModelError, match=r"gets 500,000 records/s .* one core processes 1\d\d,\d{3}: .*Spread"
+    ):
+        plan_of(Workload(1_000_000, 1_000, 200, 250, hottest=0.5), ROUND)
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ({"rate": 0.0}, "--rate 0 must be above 0"),
+        ({"rate": math.nan}, "--rate nan must be above 0"),
+        ({"rate": math.inf}, "--rate inf must be"),
+        ({"models": 0}, "--models 0 must be at least 1"),
+        ({"record_bytes": 0.5}, "--record-bytes 0.5 must be at least 1"),
+        ({"p99_ms": -1.0}, "--p99 -1 must be above 0"),
+        ({"guarantee": "twice"}, "--guarantee twice must be one of exactly_once"),
+        ({"hottest": 0.001}, r"--hottest 0.001 must be at least 0.01 .*--models 100"),
+        ({"hottest": 1.5}, "at most 1"),
+        ({"replicas": 0}, "--replication 0 must be at least 1"),
+    ],
+)
+def test_bad_input_is_named(words: dict[str, Any], text: str) -> None:
+    good = {"rate": 1.0, "models": 100, "record_bytes": 100.0, "p99_ms": 250.0}
+    with pytest.raises(UsageError, match=text):
+        Workload(**{**good, **words})
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("[1]", "must be a JSON object of costs"),
+        ("{", "must be a JSON object, as"),
+        ('{"recordus": 1}', "recordus is no cost; known: record_us"),
+        ('{"record_us": -1}', r"record_us is -1, but must be a number of at least 0 \(µs"),
+        ('{"record_us": true}', "record_us is True"),
+        ('{"record_us": NaN}', "record_us is nan"),
+    ],
+)
+def test_bad_costs_are_named(content: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / "costs").write_text(content)
+    with pytest.raises(UsageError, match=text):
+        read_costs(tmp_path / "costs")
+
+
+COMMAND = ["plan", "--rate", "200000", "--models", "10000", "--record-bytes", "160", "--p99", "250"]
+
+
+def test_the_command_prints_json_and_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*COMMAND, "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert {"workers", "cores", "memory_mb", "partitions", "broker", "derivation"} <= figures.keys()
+    assert figures["partitions"] >= 4 * figures["workers"]
+    costs = tmp_path / "costs.json"
+    costs.write_text('{"record_us": 20}')
+    assert (
+        main([*COMMAND, "--costs", str(costs), "--guarantee", "at-least-once", "--model-bytes", "50000"]) == 0
+    )
+    text = capsys.readouterr().out
+    assert re.search(r"^workers +1\d$", text, re.MULTILINE), text
+    assert ": 20 + 2.5 × 160 " in text
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "text"),
+    [
+        (["--p99", "30"], 1, "the shortest is"),
+        (["--hottest", "2"], 64, "--hottest 2 must be"),
+        (["--model-bytes", "0"], 64, "--model-bytes 0 must be above 0"),
+        (["--models", "many"], 64, "--models"),
+        (["--costs", "/missing"], 64, "/missing"),
+        (["--rate", "2e9", "--hottest", "0.9"], 1, "the busiest model gets 1,800,000,000 records/s"),
+    ],
+)
+def test_the_command_refuses_with_one_line(
+    words: list[str], code: int, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*COMMAND, *words]) == code
+    said = capsys.readouterr().err
+    assert text in said
+    assert said.count("\n") == 1
+
+
+def test_a_rate_beyond_any_installation_is_refused() -> None:
+    with pytest.raises(StreamappError, match="more than 100,000 workers"):
+        plan_of(Workload(1e12, 10**9, 100, 250), ROUND)
