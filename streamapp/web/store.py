@@ -30,7 +30,7 @@ CREATE TABLE crowd (key TEXT PRIMARY KEY, state TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE outcome (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE);
 CREATE TABLE gold (
   number INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL, instance_id TEXT NOT NULL,
-  request_id TEXT NOT NULL, label TEXT NOT NULL, source TEXT NOT NULL CHECK (source IN ('file', 'agreed')),
+  label TEXT NOT NULL, source TEXT NOT NULL CHECK (source IN ('file', 'agreed')),
   features TEXT NOT NULL, left_out INTEGER NOT NULL DEFAULT 0, prediction TEXT, rules TEXT, shares TEXT,
   seen TEXT, UNIQUE (key, instance_id)
 );

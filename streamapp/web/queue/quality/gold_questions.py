@@ -31,7 +31,7 @@ _GUESS: Final = ("prediction", "rules", "shares")
 _OPEN: Final = f"""
 INSERT INTO request (kind, key, subject, instance_id, request_id, features, left_out, gold, gold_for,
   {", ".join(_GUESS)}, seen, utility, reason, partition, asked_ms, expires_ms, strategy, wanted, needed)
-SELECT 'gold', g.key, g.number || ':' || :annotator, g.instance_id, g.request_id, g.features, g.left_out,
+SELECT 'gold', g.key, g.number || ':' || :annotator, g.instance_id, :request_id, g.features, g.left_out,
   g.label, :annotator,
   {", ".join(f"CASE WHEN g.prediction IS NULL THEN r.{name} ELSE g.{name} END" for name in _GUESS)},
   ifnull(g.seen, r.seen), r.utility, r.reason, r.partition, r.asked_ms, r.expires_ms, r.strategy, '[]', 1
@@ -46,8 +46,8 @@ def replace_file(db: sqlite3.Connection, records: Iterable[GoldRecord]) -> None:
     for record in records:
         places.add((record.key, record.instance_id))
         db.execute(
-            "INSERT INTO gold (key, instance_id, request_id, label, source, features, prediction, rules, "
-            "shares) VALUES (?, ?, 'gold', ?, 'file', ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+            "INSERT INTO gold (key, instance_id, label, source, features, prediction, rules, shares) "
+            "VALUES (?, ?, ?, 'file', ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
             "label = excluded.label, source = 'file', features = excluded.features, left_out = 0, "
             "prediction = excluded.prediction, rules = excluded.rules, shares = excluded.shares, seen = NULL",
             (
@@ -65,8 +65,8 @@ def replace_file(db: sqlite3.Connection, records: Iterable[GoldRecord]) -> None:
 def promote(db: sqlite3.Connection, request: int, label: str, annotators: Sequence[str]) -> None:
     """Keep a request on whose class all annotators agreed, for other annotators."""
     row = db.execute(
-        "INSERT INTO gold (key, instance_id, request_id, label, source, features, left_out, prediction, "
-        "rules, shares, seen) SELECT key, instance_id, request_id, ?, 'agreed', features, left_out, "
+        "INSERT INTO gold (key, instance_id, label, source, features, left_out, prediction, "
+        "rules, shares, seen) SELECT key, instance_id, ?, 'agreed', features, left_out, "
         "prediction, rules, shares, seen FROM request WHERE number = ? ON CONFLICT DO NOTHING "
         "RETURNING number, key",
         (label, request),
@@ -137,11 +137,13 @@ def _question(db: sqlite3.Connection, annotator: str, request: int, card: int) -
     if not fewest:
         return None
     gold = fewest[_draw(annotator, card) % len(fewest)]
-    db.execute(
-        "INSERT INTO gold_shown VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET times = times + 1",
+    (times,) = db.execute(
+        "INSERT INTO gold_shown VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET times = times + 1 RETURNING times",
         (annotator, gold),
-    )
-    (number,) = db.execute(_OPEN, {"annotator": annotator, "gold": gold, "request": request}).fetchone()
+    ).fetchone()
+    (number,) = db.execute(
+        _OPEN, {"annotator": annotator, "gold": gold, "request": request, "request_id": f"gold-{times}"}
+    ).fetchone()
     return int(number)
 
 
@@ -172,7 +174,9 @@ def drop_unheld(db: sqlite3.Connection) -> None:
 def recall(db: sqlite3.Connection, entries: Iterable[AuditEntry], store: str) -> None:
     """Count the gold questions that annotators answered before a store was lost; store: name of this one."""
     for entry in entries:
-        if entry.gold is not None and entry.user != AGREEMENT and not entry.id.startswith(f"{store}-"):
+        about = (entry.id, entry.user, entry.key, entry.instance_id, entry.gold)
+        is_answer = all(isinstance(text, str) for text in about) and entry.user != AGREEMENT
+        if is_answer and not entry.id.startswith(f"{store}-"):
             db.execute(
                 "INSERT INTO gold_shown SELECT ?, number, 1 FROM gold WHERE key = ? AND instance_id = ? "
                 "ON CONFLICT DO UPDATE SET times = times + 1",

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 
+import orjson
 import pytest
 
 from streamapp.people import dawid_skene
@@ -166,3 +167,29 @@ def test_votes_are_settled_after_the_topic_was_read(store: Store) -> None:
     ask(majority, named("other"))
     vote(majority, {"ann": "a", "bob": "a", "cy": "a"})
     assert [going.label for going in majority.outbox.due(NOW + 100)] == ["a"], "it needs no model"
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"votes": ["ann"]},
+        {"votes": {"ann": 1}},
+        {"votes": {"ann": "a"}, "prior": {"a": "much"}},
+        {"votes": {"ann": "a"}, "prior": {"a": 1e308, "b": 1e308}},
+        {"votes": {"ann": "a"}, "prior": ["a"]},
+        {"votes": {"ann": "a"}, "key": 7},
+        {"votes": {"ann": "a"}, "id": 7},
+        {"votes": {"ann": "a"}, "gold": 7},
+        {"votes": {f"a{n}": "a" for n in range(201)}},
+    ],
+    ids=str,
+)
+def test_an_entry_of_another_form_is_no_outcome(store: Store, members: dict[str, object]) -> None:
+    queue = LabelQueue(store, BY_QUALITY)
+    entry = {"id": "x-1", "user": "agreement", "action": "outcome", "at_ms": 5, "key": "k"} | members
+    read = decode_audit([orjson.dumps(entry)])
+    good = AuditEntry("x-2", "agreement", "outcome", 5, "k", votes={"ann": "a", "bob": "b"})
+    entries = [one for one in read if isinstance(one, AuditEntry)]
+    queue.topics.apply([], [], {}, NOW, audit=[*entries, good])
+    with store.reading() as db:
+        assert list(model_of(db, "k").counts) == ["ann", "bob"]

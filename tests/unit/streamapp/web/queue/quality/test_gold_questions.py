@@ -129,12 +129,16 @@ def test_answers_stay_within_the_share_are_not_sent_and_carry_the_class(
     assert queue.overview.by_model(NOW)[0].n == 200 - len(sent)
 
 
-def test_all_gold_records_of_a_model_are_shown_before_one_is_shown_again(queue: LabelQueue) -> None:
+def test_all_gold_records_of_a_model_are_shown_before_one_is_shown_again(
+    queue: LabelQueue, store: Store
+) -> None:
     shown = []
     for _ in range(72):
         shown += golds(taken(queue, "ann", 1))
         confirmed(queue)
     assert len(shown) >= 14
+    asked = [(answer.instance_id, answer.request_id) for answer in answers_of(audit_of(store)) if answer.gold]
+    assert len(set(asked)) == len(shown), "each showing has an id, so that all of them count"
     assert sorted(shown[:6]) == sorted(shown[6:12]) == sorted(record.instance_id for record in GOLD)
     assert golds(taken(queue, "bob", 28)) != shown[:6], "another annotator has another order"
 
