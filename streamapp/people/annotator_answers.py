@@ -27,6 +27,8 @@ class Answer(NamedTuple):
     at_ms: int
     seconds: float | None = None  # from the time at which the card was shown to the answer
     gold: str | None = None  # the settled class, if the card was a gold question
+    reason: str | None = None  # why the annotator declined
+    comment: str | None = None
 
 
 class Change(NamedTuple):
@@ -77,7 +79,7 @@ def answer_of(entry: AuditEntry) -> Answer | None:
     label = None if entry.action == "decline" else entry.label or entry.detail
     return Answer(
         *(entry.user, entry.key, entry.instance_id, entry.request_id or "", label),
-        *(entry.at_ms, entry.seconds, entry.gold),
+        *(entry.at_ms, entry.seconds, entry.gold, entry.reason, entry.comment),
     )
 
 

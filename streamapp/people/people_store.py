@@ -131,7 +131,7 @@ class PeopleStore:
             db.execute(
                 "INSERT INTO answer (annotator, key, instance_id, request_id, label, at_ms, seconds, gold) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                answer,
+                answer[:8],  # figures need neither reason nor comment
             )
             self._count(db, answer, 1)
 

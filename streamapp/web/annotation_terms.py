@@ -46,6 +46,11 @@ class Terms:
     gold_share: float = 0.0  # of an annotator's cards that are gold questions, at most
     gold_feedback: bool = False  # the annotator gets to read the class of a gold question
     sure_posterior: float = 0.9  # weighted by quality: below it one more annotator gets the request
+    review_below: float = 0.8  # an outcome that is less certain is reviewed
+    review_ms: int = 0  # for so long an outcome that is reviewed is not sent
+    learn_corrections: bool = False  # a correction is learned as one more example
+    decline_reasons: tuple[str, ...] = ()  # one of them is needed to decline; (): no reason is asked for
+    comments: bool = False  # answers may have a comment
 
     @property
     def by_quality(self) -> bool:

@@ -25,6 +25,7 @@ from streamapp.web.layout.hints import WORDS_PAGE
 from streamapp.web.layout.theme import serve_assets
 from streamapp.web.page_frame import Person
 from streamapp.web.pages.label_page import LabelPage
+from streamapp.web.pages.review.review_page import ReviewPage
 from streamapp.web.pages.start_page import StartPage
 from streamapp.web.pages.sure_page import SurePage
 from streamapp.web.pages.surroundings import Surroundings
@@ -240,10 +241,15 @@ def _server(
         words_page(person(request), plan.docs, has_users=around.has_users)
 
     serve_assets()
+
+    def review(request: Request) -> None:
+        ReviewPage(around, person(request))
+
     ui.page("/", title="grove: start")(start)
     ui.page("/label", title="grove: label")(label)
     ui.page("/sure", title="grove: confirm several")(sure)
     ui.page(WORDS_PAGE, title="grove: words")(words)
+    ui.page("/review", title="grove: review")(review)
     if watching is not None:
         add_watch_pages(watching, person)
     # Quasar's bar for requests under way is a progress bar without a name, which is an error for screen

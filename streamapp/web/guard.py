@@ -20,7 +20,7 @@ from streamapp.web.layout.navigation import may_see
 from streamapp.web.layout.style_sheet import ASSETS, STYLE_SHEET
 from streamapp.web.proxy import Proxy
 from streamapp.web.rate_limit import RateLimit
-from streamapp.web.users import OPERATOR, SESSION_MS, Role, Sessions, SignInLimit, Users
+from streamapp.web.users import OPERATOR, ROLES, SESSION_MS, Role, Sessions, SignInLimit, Users
 
 COOKIE: Final = "grove_session"
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
@@ -131,7 +131,7 @@ class Guard:
             return await self._sign_out(who)
         for_all = path == "/favicon.ico" or path.startswith(PARTS)
         if not (for_all or may_see(who.role, path)):
-            return PlainTextResponse("this page is for operators", 403)
+            return PlainTextResponse(f"this page is for {_roles(path)}", 403)
         scope["annotator"], scope["role"], scope["signed_in"] = who.name, who.role, who.still
         return None
 
@@ -260,6 +260,12 @@ def _is_public(scope: Scope) -> bool:
     """Return whether a request reads the style sheet, which the sign-in page has too."""
     reads = scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
     return reads and scope["path"].startswith(f"{ASSETS}/")
+
+
+def _roles(path: str) -> str:
+    """Return the roles that may see a path, in words."""
+    roles = [role for role in ROLES if may_see(role, path)]
+    return " and ".join(f"{role}s" for role in roles)
 
 
 def _always() -> bool:

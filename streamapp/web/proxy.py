@@ -9,7 +9,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from starlette.datastructures import Headers
 
 from streamapp.errors import UsageError
-from streamapp.web.users import ANNOTATOR, NAME, OPERATOR, Role
+from streamapp.web.users import ANNOTATOR, NAME, OPERATOR, REVIEWER, Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +19,12 @@ class Proxy:
     header: str
     networks: tuple[IPv4Network | IPv6Network, ...]
     operators: frozenset[str] = frozenset()
+    reviewers: frozenset[str] = frozenset()
 
     @staticmethod
-    def of(header: str, trusted: Sequence[str], operators: Sequence[str]) -> Proxy:
+    def of(
+        header: str, trusted: Sequence[str], operators: Sequence[str], reviewers: Sequence[str] = ()
+    ) -> Proxy:
         """Read the options of the operator; UsageError if they are wrong."""
         if not trusted:
             message = (
@@ -37,7 +40,7 @@ class Proxy:
         if any(network.prefixlen == 0 for network in networks):
             message = "--trusted-proxy must not be every address: give the address of the proxy"
             raise UsageError(message)
-        return Proxy(header, networks, frozenset(operators))
+        return Proxy(header, networks, frozenset(operators), frozenset(reviewers))
 
     def user(self, headers: Headers, address: str) -> tuple[str, Role] | None:
         """Return the user that the proxy names, with their role; None: no trusted proxy names a user.
@@ -53,4 +56,6 @@ class Proxy:
             return None
         if not NAME.fullmatch(named[0]):
             return None
-        return named[0], OPERATOR if named[0] in self.operators else ANNOTATOR
+        if named[0] in self.operators:
+            return named[0], OPERATOR
+        return named[0], REVIEWER if named[0] in self.reviewers else ANNOTATOR

@@ -56,6 +56,22 @@ CREATE TRIGGER answer_went AFTER DELETE ON answer WHEN old.kind <> 'gold' BEGIN
 """
 """Tables of annotators' quality and gold questions, and triggers that do not count gold questions."""
 
+_REVIEW: Final = """
+CREATE TABLE review (
+  key TEXT, instance_id TEXT, request_id TEXT, at_ms INTEGER NOT NULL, label TEXT, weight REAL,
+  certainty REAL NOT NULL, votes TEXT NOT NULL, PRIMARY KEY (key, instance_id, request_id)
+) WITHOUT ROWID;
+CREATE INDEX review_by_age ON review (at_ms);
+CREATE INDEX review_by_certainty ON review (certainty);
+CREATE TABLE adjudication (
+  key TEXT, instance_id TEXT, request_id TEXT, reviewer TEXT NOT NULL, label TEXT,
+  reviewed_ms INTEGER NOT NULL, PRIMARY KEY (key, instance_id, request_id)
+) WITHOUT ROWID;
+CREATE TABLE past_record (
+  key TEXT, instance_id TEXT, request_id TEXT, record TEXT NOT NULL, kept_ms INTEGER NOT NULL,
+  PRIMARY KEY (key, instance_id, request_id)
+) WITHOUT ROWID;
+"""
 _SCHEMA: Final = """
 CREATE TABLE identity (name TEXT NOT NULL);
 CREATE TABLE origin (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -145,7 +161,7 @@ ALTER TABLE request ADD COLUMN gold TEXT;
 ALTER TABLE request ADD COLUMN gold_for TEXT;
 DROP TRIGGER request_came; DROP TRIGGER request_went;
 DROP TRIGGER answer_came; DROP TRIGGER answer_changed; DROP TRIGGER answer_went;
-{_CROWD}"""
+{_CROWD}{_REVIEW}"""
 _UPGRADES: Final = {
     3: _FROM_3 + _FROM_4 + _FROM_5 + _FROM_6,
     4: _FROM_4 + _FROM_5 + _FROM_6,
@@ -208,7 +224,7 @@ class Store:
         (version,) = run("PRAGMA user_version").fetchone()
         if version == 0:
             self._connection.executescript(
-                f"BEGIN; {_SCHEMA} {_CROWD} PRAGMA user_version = {VERSION}; COMMIT;"
+                f"BEGIN; {_SCHEMA} {_CROWD}{_REVIEW} PRAGMA user_version = {VERSION}; COMMIT;"
             )
             run("INSERT INTO identity VALUES (?)", (secrets.token_hex(8),))
         elif version in _UPGRADES:

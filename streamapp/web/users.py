@@ -18,9 +18,11 @@ from streamapp.errors import StreamappError, UsageError
 from streamapp.web.store import Store
 
 NAME: Final = re.compile(r"[\w.@+-]{1,100}")
-Role = Literal["annotator", "operator"]
+Role = Literal["annotator", "reviewer", "operator"]
 ANNOTATOR: Final[Role] = "annotator"  # answers requests
+REVIEWER: Final[Role] = "reviewer"  # answers requests, and decides where annotators disagree
 OPERATOR: Final[Role] = "operator"  # sees and does everything
+ROLES: Final[tuple[Role, ...]] = (ANNOTATOR, REVIEWER, OPERATOR)
 PASSWORD_MIN: Final = 10
 PASSWORD_MAX: Final = 1024
 SESSION_MS: Final = 12 * 3600 * 1000
@@ -42,7 +44,7 @@ class User(NamedTuple):
 
 
 class Users:
-    """The file, read again when it has changed; each line is NAME:HASH or NAME:operator:HASH."""
+    """The file, read again when it has changed; each line is NAME:HASH or NAME:ROLE:HASH."""
 
     def __init__(self, path: Path) -> None:
         """Read the file once; UsageError if it is missing, malformed or empty."""
@@ -98,14 +100,17 @@ def read_users(path: Path) -> dict[str, User]:
         name, *role, digest = line.split(":")
         if not line.strip():
             continue
-        is_role = role in ([], [ANNOTATOR], [OPERATOR])
+        is_role = role == [] or (len(role) == 1 and role[0] in ROLES)
         if not is_role or not NAME.fullmatch(name) or not digest.startswith("$argon2"):
             message = (
-                f"--users {path}:{number} must be NAME:HASH or NAME:operator:HASH; make lines with "
+                f"--users {path}:{number} must be NAME:HASH or NAME:ROLE:HASH with a role of "
+                f"{', '.join(ROLES)}; make lines with "
                 "'grove web --add-user NAME --role ROLE'"
             )
             raise StreamappError(message)
-        users[name] = User(digest, OPERATOR if role == [OPERATOR] else ANNOTATOR)
+        users[name] = User(
+            digest, next((name_of_role for name_of_role in ROLES if [name_of_role] == role), ANNOTATOR)
+        )
     return users
 
 

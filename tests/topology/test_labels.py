@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tests.topology.partition import ALWAYS, NEVER, Partition, Record, config, instance, label
-from topics.codecs import encode_labels
+from topics.codecs import encode_corrections, encode_labels
 
 TTL = 1000
 
@@ -332,3 +332,18 @@ def test_features_of_the_pending_instance_survive_a_schema_that_grew() -> None:
     partition.labels({"id": "a", "label": "no"}, {"id": "b", "label": "no"})
     assert partition.model().schema.names == ("x", "c", "late")
     assert partition.model().summary().labels == 2
+
+
+def test_a_correction_is_a_duplicate_and_its_example_is_learned_once() -> None:
+    """A tree keeps what it has learned: a correction adds one example, if it has features."""
+    wrong = encode_labels(["a"], ["no"])
+    values = encode_corrections(
+        ["a", "a (corrected)"], ["yes", "yes"], ["rev"] * 2, [1.0] * 2, [{}, {"x": 1.0}]
+    )
+    for repeats in (1, 2):  # an application that died while it sent sends again
+        partition = asked()
+        partition.feed(*(Record("labels", b"m", value) for value in [*wrong, *values * repeats]))
+        counts = {"labels.learned": 2, "labels.duplicate": 1 + 2 * (repeats - 1)}
+        assert outcomes(partition) == counts
+        assert partition.model().summary().labels == 3
+        assert not partition.dead_letters

@@ -9,7 +9,13 @@ from __future__ import annotations
 
 from topics.codecs.content_types import CONTENT_TYPES
 from topics.codecs.decoding import decode_controls, decode_feature_values, decode_instances, decode_labels
-from topics.codecs.encoding import encode_controls, encode_feature_values, encode_instances, encode_labels
+from topics.codecs.encoding import (
+    encode_controls,
+    encode_corrections,
+    encode_feature_values,
+    encode_instances,
+    encode_labels,
+)
 from topics.codecs.limits import Limits
 from topics.codecs.outputs import (
     decode_audit,
@@ -45,6 +51,7 @@ __all__ = [
     "decode_predictions",
     "encode_audit",
     "encode_controls",
+    "encode_corrections",
     "encode_drift_alerts",
     "encode_evaluations",
     "encode_feature_requests",

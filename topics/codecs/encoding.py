@@ -47,6 +47,31 @@ def encode_labels(
     return codec(format).write_labels(ids, labels, weights, annotators, features) if n else []
 
 
+def encode_corrections(
+    ids: Sequence[str],
+    labels: Sequence[str | None],
+    annotators: Sequence[str],
+    weights: Sequence[float],
+    features: Sequence[Mapping[str, float | str]],
+) -> list[bytes]:
+    """Return the values of n label records that correct earlier labels (JSON); None: declined.
+
+    A row with features is an example to learn, with an id of its own; a row without them corrects the label
+    of its instance.
+    """
+    documents: list[dict[str, Any]] = []
+    for instance_id, label, annotator, weight, cells in zip(
+        ids, labels, annotators, weights, features, strict=True
+    ):
+        body: dict[str, Any] = {"id": instance_id, "label": label, "annotator": annotator}
+        if label is None:
+            body = {"id": instance_id, "declined": True, "annotator": annotator}
+        if weight != 1.0:
+            body["weight"] = weight
+        documents.append(body | ({"features": cells} if cells else {"corrects": True}))
+    return write_documents(documents)
+
+
 def encode_feature_values(
     ids: Sequence[str],
     values: Sequence[Mapping[str, float | str]],

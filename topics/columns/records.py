@@ -430,6 +430,8 @@ class AuditEntry:
     weight: float | None = None  # of an outcome: weight of the label that is sent
     posterior: float | None = None  # of an outcome: probability of the label by the annotator model
     annotator: str | None = None  # of "pause" and "resume": the user whom it concerns
+    reason: str | None = None  # of a declined request: one of the operator's reasons
+    comment: str | None = None  # of an answer or a review: free text of its user
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -28,6 +28,8 @@ class WebCommand(TyperCommand):
         return super().parse_args(ctx, [_MAJORITY.get(argument, argument) for argument in written])
 
 
+REASONS_MAX: Final = 20
+REASON_MAX: Final = 100
 _MAJORITY: Final = {"--majority": "--weighted=majority"}
 
 
@@ -82,7 +84,8 @@ def web(
         bool, typer.Option("--show-guess/--hide-guess", help="Show the model's guess before the answer.")
     ] = False,
     role: Annotated[
-        str, typer.Option("--role", help="Role for --add-user: annotator, or operator.", metavar="ROLE")
+        str,
+        typer.Option("--role", help="Role for --add-user: annotator, reviewer, or operator.", metavar="ROLE"),
     ] = "annotator",
     proxy_header: Annotated[
         str | None,
@@ -104,6 +107,46 @@ def web(
         list[str] | None,
         typer.Option("--operator", help="With --proxy-header: name of an operator.", metavar="NAME"),
     ] = None,
+    reviewer: Annotated[
+        list[str] | None,
+        typer.Option("--reviewer", help="With --proxy-header: name of a reviewer.", metavar="NAME"),
+    ] = None,
+    review_below: Annotated[
+        float,
+        typer.Option(
+            "--review-below",
+            help="A label of several answers that is less certain waits for a reviewer.",
+            min=0,
+            max=1,
+            metavar="PROBABILITY",
+        ),
+    ] = 0.8,
+    review_seconds: Annotated[
+        float,
+        typer.Option(
+            "--review-seconds",
+            help="Time for which such a label is held back for a reviewer; 0: it is sent, and corrected.",
+            min=0,
+        ),
+    ] = 0,
+    learn_corrections: Annotated[
+        bool,
+        typer.Option(
+            "--learn-corrections",
+            help="Send the record of a corrected label with the right class, to be learned once more.",
+        ),
+    ] = False,
+    decline_reasons: Annotated[
+        str | None,
+        typer.Option(
+            "--decline-reasons",
+            help="Reasons of which one is needed to decline: separated by commas, or a file with one a line.",
+            metavar="FILE|A,B,…",
+        ),
+    ] = None,
+    comments: Annotated[
+        bool, typer.Option("--comments", help="Allow a comment with each answer; it is kept in audit.")
+    ] = False,
     models: Annotated[
         list[str] | None,
         typer.Option(
@@ -261,10 +304,15 @@ def web(
         gold_share=gold_share,
         gold_feedback=gold_feedback,
         sure_posterior=sure_posterior,
+        review_below=review_below,
+        review_ms=round(review_seconds * 1000),
+        learn_corrections=learn_corrections,
+        decline_reasons=_reasons(decline_reasons),
+        comments=comments,
     )
     proxy = None
     if proxy_header is not None:
-        proxy = Proxy.of(proxy_header, trusted_proxy or [], operator or [])
+        proxy = Proxy.of(proxy_header, trusted_proxy or [], operator or [], reviewer or [])
     plan = WebPlan(
         state or settings.state_dir / "web.sqlite",
         names,
@@ -290,16 +338,17 @@ def web(
 
 
 def _add(users: Path | None, name: str, role: str) -> None:
-    from streamapp.web.users import ANNOTATOR, OPERATOR, add_user
+    from streamapp.web.users import ROLES, add_user
 
     if users is None:
         message = "--add-user needs --users FILE, where the user is added"
         raise UsageError(message)
-    if role not in (ANNOTATOR, OPERATOR):
-        message = f"--role {role} must be annotator or operator"
+    chosen = next((name_of_role for name_of_role in ROLES if name_of_role == role), None)
+    if chosen is None:
+        message = f"--role {role} must be one of {', '.join(ROLES)}"
         raise UsageError(message)
     password = typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
-    add_user(users, name, password, OPERATOR if role == OPERATOR else ANNOTATOR)
+    add_user(users, name, password, chosen)
     typer.echo(f"{name} may sign in as {role}")
 
 
@@ -343,6 +392,28 @@ def _gold(path: Path | None, terms: "Terms") -> "list[GoldRecord]":
         )
         raise UsageError(message)
     return []
+
+
+def _reasons(text: str | None) -> tuple[str, ...]:
+    """Return the reasons of a list or a file; UsageError if there is none, or if one is no short text."""
+    if text is None:
+        return ()
+    lines = text.split(",")
+    if Path(text).is_file():
+        try:
+            lines = Path(text).read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeError) as error:
+            message = f"--decline-reasons {text} cannot be read: {error}"
+            raise UsageError(message) from None
+    reasons = tuple(dict.fromkeys(line.strip() for line in lines if line.strip()))
+    if not 0 < len(reasons) <= REASONS_MAX:
+        message = f"--decline-reasons must have 1 to {REASONS_MAX} reasons, it has {len(reasons)}"
+        raise UsageError(message)
+    for reason in reasons:
+        if len(reason) > REASON_MAX or not reason.isprintable():
+            message = f"--decline-reasons: {reason[:80]!r} must have 1 to {REASON_MAX} printable characters"
+            raise UsageError(message)
+    return reasons
 
 
 def _weighting(weighted: str) -> "Weighting":

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from streamapp.web.users import ANNOTATOR, OPERATOR, Role
+from streamapp.web.users import OPERATOR, REVIEWER, ROLES, Role
 
 LABEL, WATCH, OPERATE = "Label", "Watch", "Operate"
 GROUPS: Final = (LABEL, WATCH, OPERATE)
 """Groups of the navigation, in the order of the page."""
-EVERYBODY: Final[frozenset[Role]] = frozenset((ANNOTATOR, OPERATOR))
+EVERYBODY: Final[frozenset[Role]] = frozenset(ROLES)
+REVIEWERS: Final[frozenset[Role]] = frozenset((REVIEWER, OPERATOR))
 OPERATORS: Final[frozenset[Role]] = frozenset((OPERATOR,))
 
 
@@ -28,6 +29,7 @@ PAGES: Final = (
     PageEntry("/label", "Label", LABEL, EVERYBODY),
     PageEntry("/sure", "Confirm several", LABEL, EVERYBODY),
     PageEntry("/words", "Words", LABEL, EVERYBODY, listed=False),
+    PageEntry("/review", "Review", LABEL, REVIEWERS),
     PageEntry("/models", "Models", WATCH, OPERATORS),
     PageEntry("/model", "Model", WATCH, OPERATORS, listed=False),
     PageEntry("/compare", "Compare models", WATCH, OPERATORS, listed=False),

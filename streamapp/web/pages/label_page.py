@@ -13,6 +13,7 @@ from streamapp.web.layout.headings import heading
 from streamapp.web.layout.hints import hint
 from streamapp.web.page_frame import Person, frame
 from streamapp.web.pages.feature_form import FeatureForm
+from streamapp.web.pages.review.answer_words import CommentField, DeclineButtons
 from streamapp.web.pages.surroundings import TOO_FAST, Messages, Surroundings
 from streamapp.web.queue.cards import Card
 from streamapp.web.queue.expiry import NEVER
@@ -76,10 +77,9 @@ class LabelPage:
                         'dense outlined maxlength=1024 aria-label="Another class"'
                     )
                     ui.button("Answer with it", on_click=self._answer_new).props("no-caps outline")
+                self._comment = CommentField(self._queue.terms)
             with ui.row().classes("items-center w-full"):
-                self._not_known = ui.button(
-                    f"I do not know ({DONT_KNOW})", on_click=lambda: self.answer(None)
-                ).props("no-caps outline")
+                self._decline = DeclineButtons(self._queue.terms, self._declined, DONT_KNOW)
                 self._skip = ui.button(f"Skip ({SKIP})", on_click=self.skip).props("no-caps outline")
                 self._undo = ui.button(f"Undo ({UNDO})", on_click=self.undo).props("no-caps outline")
 
@@ -99,7 +99,7 @@ class LabelPage:
         self._skip.set_visibility(card is not None)
         is_label = card is not None and not card.wanted
         self._of_label.set_visibility(is_label)
-        self._not_known.set_visibility(is_label)
+        self._decline.element.set_visibility(is_label)
         if card is None:
             self._heading.set_text(NOTHING)
             return
@@ -112,6 +112,7 @@ class LabelPage:
         self._form.show(card)
         if not card.wanted:
             self._field.set_value("")
+            self._comment.clear()
             self._draw_classes(card.classes)
         self._draw_guess(card)
 
@@ -194,18 +195,19 @@ class LabelPage:
             self._draw()
         self._draw_undo(turn.undoable_ms)
 
-    async def answer(self, label: str | None, *, new_class: bool = False) -> None:
+    async def answer(self, label: str | None, *, new_class: bool = False, reason: str | None = None) -> None:
         """Answer the card that is shown; None: the person does not know the class."""
         card = self._card
         if card is None or card.wanted:
             return
         message = f"{card.instance_id}: {'not known' if label is None else label}"
-        shown_ms, feedback = self._shown_ms, list[str]()
+        feedback = list[str]()
+        members: dict[str, Any] = {"shown_ms": self._shown_ms, "new_class": new_class}
+        members |= {"reason": reason, "comment": self._comment.text}
 
         def act() -> None:
-            times = {"now": now_ms(), "shown_ms": shown_ms}
             gold = self._actions.settled_class(card.number)
-            self._actions.answer(self._person.annotator, card.number, label, **times, new_class=new_class)
+            self._actions.answer(self._person.annotator, card.number, label, now_ms(), **members)
             if gold is not None:
                 right = "as you answered" if gold == label else f"and you answered {label or 'not known'}"
                 feedback.append(f"{card.instance_id} was a test: its class is {gold}, {right}")
@@ -213,6 +215,9 @@ class LabelPage:
         await self._do(act, message, ends_card=not new_class)
         if feedback:
             self._messages.say(feedback[0])
+
+    async def _declined(self, reason: str | None) -> None:
+        await self.answer(None, reason=reason)
 
     async def _answer_new(self) -> None:
         await self.answer(self._field.value.strip(), new_class=True)
@@ -276,6 +281,9 @@ class LabelPage:
             await self.skip()
         elif key == GUESS:
             self.show_guess()
+        elif key == DONT_KNOW and self._decline.needs_reason and not card.wanted:
+            self._decline.focus()
+            self._messages.say("Choose why you do not know the class.")
         elif key == DONT_KNOW:
             await self.answer(None)
         elif len(key) == 1 and 0 <= (place := CLASS_KEYS.find(key)) < len(card.classes):

@@ -20,6 +20,7 @@ from streamapp.people.settlement import Settlement, settlement
 from streamapp.web import audit_log
 from streamapp.web.annotation_terms import Terms
 from streamapp.web.queue.quality import annotator_models, gold_questions
+from streamapp.web.queue.review import reviewed_outcomes
 from topics.columns.records import AuditEntry
 
 _MEMBERS: Final = "r.number, r.needed, r.kind, r.key, r.instance_id, r.request_id, r.partition, r.asked_ms"
@@ -124,13 +125,19 @@ def _answer(
     """Store the answer that the votes make."""
     label, weight = settled.label, settled.weight
     people = [annotator for annotator, *_ in votes]
+    by_annotator = {annotator: vote for annotator, vote, _ in votes}
+    certainty = reviewed_outcomes.certainty_of(label, by_annotator, settled.posterior)
+    due_ms = now
+    if reviewed_outcomes.needs_review(terms, label, by_annotator, certainty):
+        reviewed_outcomes.keep_record(db, asked.number, now)
+        due_ms = now + _hold_ms(db, terms, asked, now)
     db.execute(
         "INSERT INTO answer (request, kind, key, instance_id, partition, asked_ms, annotator, label, "
         "weight, answered_ms, due_ms, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'waiting')",
         (
             *(asked.number, asked.kind, asked.key, asked.instance_id, asked.partition, asked.asked_ms),
             *(_together(people, terms.text_max), label, weight),
-            *(max(when for *_, when in votes), now),
+            *(max(when for *_, when in votes), due_ms),
         ),
     )
     shown_votes = ", ".join(f"{who}: {'not known' if what is None else what}" for who, what, _ in votes)
@@ -144,9 +151,23 @@ def _answer(
         gold_questions.promote(db, asked.number, label, people)
     about = (asked.key, asked.instance_id, asked.request_id)
     entry = AuditEntry("", AGREEMENT, "outcome", now, *about, detail, label)
-    by_annotator = {annotator: vote for annotator, vote, _ in votes}
     entry = replace(entry, votes=by_annotator, weight=weight)
     audit_log.note(db, replace(entry, posterior=settled.posterior, prior=_prior(db, asked.number)))
+
+
+def _hold_ms(db: sqlite3.Connection, terms: Terms, asked: _Asked, now: int) -> int:
+    """Return for how many ms a label waits for its review: at most for the time that its request has left."""
+    if not terms.review_ms:
+        return 0
+    expires_ms, event_ms = db.execute(
+        "SELECT r.expires_ms, c.event_ms FROM request r JOIN clock c ON c.partition = r.partition "
+        "WHERE r.number = ?",
+        (asked.number,),
+    ).fetchone()
+    if expires_ms < 0:
+        return terms.review_ms
+    ms_left = _end(asked.asked_ms, expires_ms) - terms.event_time(event_ms, now)
+    return min(terms.review_ms, max(0, ms_left))
 
 
 def _together(names: Sequence[str], text_max: int) -> str:

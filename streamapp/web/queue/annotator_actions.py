@@ -12,7 +12,7 @@ import orjson
 from streamapp.web import audit_log
 from streamapp.web.annotation_terms import Terms
 from streamapp.web.queue import intake
-from streamapp.web.queue.answer_checks import check_given, is_name
+from streamapp.web.queue.answer_checks import check_given, check_words, is_name
 from streamapp.web.queue.cards import Card, Given, Refused
 from streamapp.web.queue.closed_classes import refusal
 from streamapp.web.queue.leases import Leases
@@ -39,6 +39,14 @@ class _Asked(NamedTuple):
         return self.kind == "gold"
 
 
+class _Words(NamedTuple):
+    """Members of an answer beside its class; the names are those of `AuditEntry`."""
+
+    seconds: float | None = None
+    reason: str | None = None
+    comment: str | None = None
+
+
 class AnnotatorActions:
     """The actions of annotators on requests."""
 
@@ -54,10 +62,12 @@ class AnnotatorActions:
         *,
         new_class: bool = False,
         shown_ms: int | None = None,
+        reason: str | None = None,
+        comment: str | None = None,
     ) -> None:
         """Take an answer, None for declined; it is sent when its undo window is over.
 
-        `shown_ms`: the time at which the annotator saw the card, if it is known.
+        `shown_ms`: the time at which the annotator saw the card, if it is known; `reason`: why they declined.
 
         Refused if the request no longer exists, is answered, leased to another annotator or expired, or if
         the class is unknown (and `new_class` is not set).
@@ -69,8 +79,10 @@ class AnnotatorActions:
                 raise Refused(message)
             if label is not None:
                 self._check_class(db, asked.key, label, new_class=new_class)
+            check_words(self._terms, label, reason, comment)
             seconds = None if shown_ms is None else max(0, now - shown_ms) / 1000
-            self._take_label(db, asked, annotator, label, now, seconds)
+            words = _Words(seconds, None if label is not None else reason, comment)
+            self._take_label(db, asked, annotator, label, now, words)
 
     def settled_class(self, number: int) -> str | None:
         """Return the class of a gold question, if annotators get to read it after their answer."""
@@ -139,7 +151,8 @@ class AnnotatorActions:
         with self._store.transaction() as db:
             rows = db.execute(
                 "SELECT request, answered_ms FROM answer WHERE annotator = :who AND state = 'waiting' "
-                "AND due_ms > :now UNION ALL SELECT request, answered_ms FROM vote "
+                "AND due_ms > :now AND NOT EXISTS (SELECT 1 FROM vote v WHERE v.request = answer.request) "
+                "UNION ALL SELECT request, answered_ms FROM vote "
                 "WHERE annotator = :who AND due_ms > :now ORDER BY 2 DESC, 1 DESC",
                 {"who": annotator, "now": now},
             ).fetchall()
@@ -158,7 +171,9 @@ class AnnotatorActions:
         """Return for how many ms the annotator's last answer can still be taken back; 0: not at all."""
         with self._store.reading() as db:
             (answer,) = db.execute(
-                "SELECT max(due_ms) FROM answer WHERE annotator = ? AND state = 'waiting'", (annotator,)
+                "SELECT max(due_ms) FROM answer WHERE annotator = ? AND state = 'waiting' "
+                "AND NOT EXISTS (SELECT 1 FROM vote v WHERE v.request = answer.request)",
+                (annotator,),
             ).fetchone()
             (vote,) = db.execute("SELECT max(due_ms) FROM vote WHERE annotator = ?", (annotator,)).fetchone()
         return max(0, max(answer or 0, vote or 0) - now)
@@ -170,7 +185,7 @@ class AnnotatorActions:
         annotator: str,
         label: str | None,
         now: int,
-        seconds: float | None = None,
+        words: _Words | None = None,
     ) -> None:
         if asked.is_gold or (asked.needed == 1 and not self._terms.by_quality):
             self._insert(db, asked, annotator, now, label, None)
@@ -182,7 +197,8 @@ class AnnotatorActions:
             db.execute("DELETE FROM lease WHERE request = ?", (asked.number,))
         action = "decline" if label is None else "label"
         entry = AuditEntry("", annotator, action, now, asked.key, asked.instance_id, asked.request_id)
-        audit_log.note(db, replace(entry, detail=label, label=label, seconds=seconds, gold=asked.gold))
+        words = words or _Words()
+        audit_log.note(db, replace(entry, detail=label, label=label, gold=asked.gold, **words._asdict()))
 
     def _asked(self, db: sqlite3.Connection, annotator: str, number: int, now: int) -> _Asked:
         """Return the request that the annotator may answer; Refused."""

@@ -4,13 +4,45 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Final
 
+from streamapp.web.annotation_terms import Terms
 from streamapp.web.queue.cards import Attribute, Given, Refused
+
+COMMENT_MAX: Final = 1024  # characters
 
 
 def is_name(text: str, longest: int) -> bool:
     """Return whether a text can name a class: printable, of 1 to `longest` bytes."""
     return bool(text) and len(text.encode("utf-8", "surrogatepass")) <= longest and text.isprintable()
+
+
+def check_words(terms: Terms, label: str | None, reason: str | None, comment: str | None) -> None:
+    """Raise Refused if an answer needs a reason, or has one or a comment that it may not have."""
+    reasons = terms.decline_reasons
+    if label is None and reasons and reason not in reasons:
+        message = f"To decline, choose one of the reasons: {', '.join(reasons)}."
+        raise Refused(message)
+    if reason is not None and reason not in reasons:
+        message = f"{reason[:80]!r} is none of the reasons of this application."
+        raise Refused(message)
+    if comment is None:
+        return
+    if not terms.comments:
+        message = "Comments are switched off: --comments of 'grove web' allows them."
+        raise Refused(message)
+    if len(comment) > COMMENT_MAX or not is_utf8(comment):
+        message = f"A comment must have at most {COMMENT_MAX:,} characters."
+        raise Refused(message)
+
+
+def is_utf8(text: str) -> bool:
+    """Return whether a text has no half of a surrogate pair."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def check_given(

@@ -19,10 +19,11 @@ from streamapp.web.audit_log import AuditLog
 from streamapp.web.clock import now_ms
 from streamapp.web.queue.cards import Outgoing
 from streamapp.web.queue.label_queue import LabelQueue
+from streamapp.web.queue.outbox import REPEATABLE
 from topics.clients.cluster import Cluster
 from topics.clients.partitioner import partition_of
 from topics.clients.sender import Sender
-from topics.codecs import encode_audit, encode_feature_values, encode_labels
+from topics.codecs import encode_audit, encode_corrections, encode_feature_values, encode_labels
 from topics.columns.records import AuditEntry, Floats
 from topics.definitions import TopicNames
 from topics.errors import BrokerError
@@ -77,7 +78,7 @@ class Writer:
         self.trouble = ""
 
     def _send(self, answers: Sequence[Outgoing]) -> None:
-        labels = [answer for answer in answers if answer.given is None]
+        labels = [answer for answer in answers if answer.kind == "label"]
         self._produce(
             self._names.labels,
             labels,
@@ -86,6 +87,18 @@ class Writer:
                 [answer.label for answer in labels],
                 weights=self._weights(labels),
                 annotators=[answer.annotator for answer in labels],
+            ),
+        )
+        corrections = [answer for answer in answers if answer.kind in REPEATABLE]
+        self._produce(
+            self._names.labels,
+            corrections,
+            encode_corrections(
+                [answer.instance_id for answer in corrections],
+                [answer.label for answer in corrections],
+                [answer.annotator for answer in corrections],
+                [answer.weight for answer in corrections],
+                [answer.cells for answer in corrections],
             ),
         )
         features = [(answer, answer.given) for answer in answers if answer.given is not None]

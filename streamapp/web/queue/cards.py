@@ -16,7 +16,10 @@ RULES_MAX: Final = 4096
 """Characters of a path of rules at most."""
 
 Cell = float | str | None
-Kind = Literal["label", "features"]  # what a request is for
+CORRECTION: Final = "correction"
+EXAMPLE: Final = "example"
+Kind = Literal["label", "features", "correction", "example"]
+"""What a request is for; answers are also corrections of labels, and examples to learn after a correction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +156,8 @@ class Outgoing:
     timestamp: int  # ms: time of the answer, never before the time of the request
     weight: float = 1.0
     given: Given | None = None  # if features were requested
+    kind: Kind = "label"
+    cells: Mapping[str, float | str] = field(default_factory=dict)  # of an example to learn
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Final
 
 from streamapp.web.annotation_terms import Terms
 from streamapp.web.queue.quality import gold_questions
+from streamapp.web.queue.review import reviewed_outcomes
 
 NEVER: Final = -1
 KEEP_MS: Final = 14 * 24 * 3600 * 1000
@@ -44,6 +45,7 @@ def tidy(db: sqlite3.Connection, terms: Terms, now: int) -> None:
     db.execute("DELETE FROM answer WHERE state IN ('sent', 'overtaken') AND due_ms < ?", (now - KEEP_MS,))
     db.execute("DELETE FROM lease WHERE until_ms <= ?", (now,))
     gold_questions.drop_unheld(db)
+    reviewed_outcomes.tidy(db, now - KEEP_MS)
 
 
 def has_expired(db: sqlite3.Connection, terms: Terms, partition: int, expires_ms: int, now: int) -> bool:

@@ -285,6 +285,9 @@ def forget(db: sqlite3.Connection) -> None:
         "range",
         "crowd",
         "outcome",
+        "review",
+        "adjudication",
+        "past_record",
     ):
         db.execute(f"DELETE FROM {table}")  # noqa: S608 - names of ours
     db.execute("DELETE FROM gold WHERE source = 'agreed'")

@@ -12,7 +12,7 @@ them, it was sent. If several annotators answer (`Terms.agree`, `Terms.overlap`)
 and the answer is made of the votes (`agreement.py`).
 
 Each duty has a part: `topics` stores what was read, `leases` chooses cards, `actions` takes answers, and
-`outbox` has the answers that are sent. `overview` counts for the start page.
+`outbox` has the answers that are sent. `overview` counts for the start page, `reviews` is for reviewers.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from streamapp.web.queue.cards import Card, Counts, Refused
 from streamapp.web.queue.leases import AHEAD, Leases
 from streamapp.web.queue.outbox import Outbox
 from streamapp.web.queue.overview import Overview
+from streamapp.web.queue.review.adjudication import Adjudication
 from streamapp.web.queue.topic_state import TopicState
 from streamapp.web.store import Store
 
@@ -54,6 +55,7 @@ class LabelQueue:
         self.actions = AnnotatorActions(store, terms, self.leases)
         self.outbox = Outbox(store, terms)
         self.overview = Overview(store)
+        self.reviews = Adjudication(store, terms)
         with store.transaction() as db:
             db.execute("UPDATE answer SET state = 'doubt' WHERE state = 'sending'")
             rows = db.execute(

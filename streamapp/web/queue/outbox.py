@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import orjson
 
 from streamapp.web.annotation_terms import Terms
 from streamapp.web.queue import agreement, intake
-from streamapp.web.queue.cards import Outgoing
+from streamapp.web.queue.cards import CORRECTION, EXAMPLE, Kind, Outgoing
 from streamapp.web.queue.intake import EARLIER_MS
 from streamapp.web.queue.quality import gold_questions
 from streamapp.web.store import Store
 
 OUTGOING_MAX: Final = 500
+REPEATABLE: Final = (CORRECTION, EXAMPLE)
+"""Kinds of answers that may be sent twice: the worker has seen their instance ids then."""
 
 
 class Outbox:
@@ -37,14 +40,14 @@ class Outbox:
                 agreement.decide(db, self._terms, now)
             rows = db.execute(
                 "SELECT number, partition, key, instance_id, label, annotator, max(answered_ms, asked_ms), "
-                "weight, given FROM answer WHERE state = 'waiting' AND due_ms <= ? "
+                "weight, kind, given FROM answer WHERE state = 'waiting' AND due_ms <= ? "
                 "ORDER BY due_ms, number LIMIT ?",
                 (now, OUTGOING_MAX),
             ).fetchall()
             db.executemany(
                 "UPDATE answer SET state = 'sending' WHERE number = ?", [(row[0],) for row in rows]
             )
-        return [Outgoing(*(*row[:8], None if row[8] is None else intake.read_given(row[8]))) for row in rows]
+        return [_outgoing(*row) for row in rows]
 
     def sent(self, answers: Sequence[Outgoing], now: int) -> None:
         """Note that the broker has these answers."""
@@ -78,19 +81,20 @@ class Outbox:
         """Decide answers in doubt, after all answers that the topics had are read.
 
         An answer whose request is still open is sent again. If another sender's answer came, ours is
-        overtaken.
+        overtaken. Corrections are sent again, because a second one is a duplicate.
         """
         with self._store.transaction() as db:
             for number in numbers:
                 row = db.execute(
-                    "SELECT a.request, a.key, a.instance_id, a.asked_ms, r.wanted FROM answer a "
+                    "SELECT a.request, a.key, a.instance_id, a.asked_ms, r.wanted, a.kind FROM answer a "
                     "LEFT JOIN request r ON r.number = a.request WHERE a.number = ? AND a.state = 'doubt'",
                     (number,),
                 ).fetchone()
                 if row is None:
                     continue
-                request, key, instance_id, asked_ms, requested = row
-                if self._is_closed(db, key, instance_id, asked_ms, orjson.loads(requested or "[]")):
+                request, key, instance_id, asked_ms, requested, kind = row
+                features = orjson.loads(requested or "[]")
+                if kind not in REPEATABLE and self._is_closed(db, key, instance_id, asked_ms, features):
                     db.execute("UPDATE answer SET state = 'overtaken' WHERE number = ?", (number,))
                     db.execute("DELETE FROM request WHERE number = ?", (request,))
                 else:
@@ -106,3 +110,24 @@ class Outbox:
             (key, instance_id, asked_ms - EARLIER_MS),
         ).fetchone()
         return row is not None
+
+
+def _outgoing(
+    number: int,
+    partition: int,
+    key: str,
+    instance_id: str,
+    label: str | None,
+    annotator: str,
+    timestamp: int,
+    weight: float,
+    kind: Kind,
+    given: str | None,
+) -> Outgoing:
+    """Return an answer from its row; `given` has the values that were requested, or an example's features."""
+    answer = Outgoing(number, partition, key, instance_id, label, annotator, timestamp, weight, None, kind)
+    if given is None:
+        return answer
+    if kind == EXAMPLE:
+        return replace(answer, cells=orjson.loads(given))
+    return replace(answer, given=intake.read_given(given))

@@ -10,6 +10,7 @@ from streamapp.web.queue.cards import Attribute, Label, Request, Values
 from streamapp.web.queue.closed_classes import ClassControl
 from streamapp.web.queue.quality import annotator_models, gold_questions
 from streamapp.web.queue.quality.gold_file import GoldRecord
+from streamapp.web.queue.review import reviewed_outcomes
 from streamapp.web.store import Store
 from topics.columns.records import AuditEntry
 
@@ -75,6 +76,7 @@ class TopicState:
             intake.take_names(db, {*names, *classes}, attributes)
             annotator_models.take(db, audit)
             gold_questions.recall(db, audit, self._name)
+            reviewed_outcomes.take(db, self._terms, audit)
             intake.next_offsets(db, positions)
 
     def tidy(self, now: int) -> None:

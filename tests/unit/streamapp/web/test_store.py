@@ -22,6 +22,7 @@ from tests.unit.streamapp.web.queue.requests import NOW, REQUEST
 PATIENCE_S = 120.0
 TO_6 = """
 DROP TABLE crowd; DROP TABLE outcome; DROP TABLE gold_shown; DROP TABLE gold; DROP TABLE dealt;
+DROP TABLE review; DROP TABLE adjudication; DROP TABLE past_record;
 ALTER TABLE request DROP COLUMN gold; ALTER TABLE request DROP COLUMN gold_for;
 """
 """Statements that take back what format 7 added."""

@@ -1,0 +1,1 @@
+"""Pages of reviewers, and the words that an annotator adds to an answer."""

@@ -1,0 +1,1 @@
+"""Review: outcomes on which annotators disagree, their adjudication, and corrections of labels."""
