@@ -27,7 +27,7 @@ def take(db: sqlite3.Connection, entries: Iterable[AuditEntry]) -> None:
     """Learn from the outcomes and gold answers among these entries, each once."""
     models: dict[str, AnnotatorModel] = {}
     for entry in entries:
-        if entry.user != AGREEMENT or entry.votes is None or not _is_sound(entry):
+        if entry.user != AGREEMENT or entry.key is None or entry.votes is None or not _is_sound(entry):
             continue
         if not db.execute("INSERT OR IGNORE INTO outcome (id) VALUES (?)", (entry.id,)).rowcount:
             continue
