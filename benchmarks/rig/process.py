@@ -84,10 +84,16 @@ class Child:
 
     def peak_mib(self) -> float:
         """Return the largest resident set so far, in MiB."""
-        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) / 1024
-        raise self.failed("does not have its memory any more")
+        return peak_mib(self.pid)
+
+
+def peak_mib(pid: int) -> float:
+    """Return the largest resident set of a process so far, in MiB. Raises ChildFailed if it has ended."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) / 1024
+    message = f"the process {pid} does not have its memory any more"
+    raise ChildFailed(message)
 
 
 def cpu_of(pid: int) -> float:

@@ -16,7 +16,7 @@ from benchmarks.restart import Trial
 from benchmarks.rig.core_share import core_share
 from benchmarks.rig.keyed_load import KeyedLoad
 from benchmarks.rig.member import Member
-from benchmarks.rig.process import cpu_of_machine
+from benchmarks.rig.process import cpu_of_machine, peak_mib
 from benchmarks.rig.visible import Cluster
 from streamapp.tools.sizing.measured_costs import Costs
 from streamapp.tools.sizing.worker_load import backlog_rate, record_us
@@ -42,6 +42,8 @@ class WorkerFigures:
     """Records of the backlog in its partitions."""
     cpu_seconds: float
     commits: float
+    peak_mib: float
+    """Largest resident set since its start."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,7 @@ class SharedWork:
                 statistics.mean(worker.commits for worker in self.workers) / self.seconds, 2
             ),
             "partitions_a_worker": [worker.partitions for worker in self.workers],
+            "peak_mib_a_worker": round(max(worker.peak_mib for worker in self.workers)),
             "worker_skew": round(self.worker_skew, 3),
             "partition_skew": round(self.partition_skew, 3),
             "hottest_share": round(self.hottest_share, 4),
@@ -167,6 +170,7 @@ def work_together(
                 load=int(by_partition[owned].sum()),
                 cpu_seconds=spent,
                 commits=committed,
+                peak_mib=peak_mib(member.pid),
             )
         )
     return SharedWork(

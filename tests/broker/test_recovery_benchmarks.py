@@ -1,4 +1,4 @@
-"""The benchmarks of restart, restore and snapshots run as docs/benchmarks.md says, on little."""
+"""The benchmarks of restart, restore, snapshots and scaling run as their pages say, on little."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from benchmarks.rig.core_share import NoCoreShares, core_share
 
 pytestmark = [pytest.mark.broker, pytest.mark.nightly]
 
@@ -69,3 +71,36 @@ def test_snapshots_on_and_off(broker):
     assert line["rate_ratio"] == pytest.approx(
         line["rows_per_second_on"] / line["rows_per_second_off"], rel=0.02
     )
+
+
+def test_two_workers_are_held_to_their_shares(broker):
+    try:
+        with core_share(os.getpid(), os.cpu_count() or 1):
+            pass
+    except NoCoreShares:
+        pytest.skip("the cgroups of CPU cannot be written here")
+    words = [
+        "--workers",
+        "1,2",
+        "--partitions",
+        "4",
+        "--models",
+        "20",
+        "--records",
+        "20000",
+        "--share",
+        "0.2",
+    ]
+    lines = run(broker, "scaling", *words)
+    assert [(line["workers"], line["keys"]) for line in lines] == [
+        (1, "uniform"),
+        (1, "zipf"),
+        (2, "uniform"),
+        (2, "zipf"),
+    ]
+    for line in lines:
+        assert line["records"] >= 0.95 * 20_000 * line["workers"]
+        assert 0 < line["share_used"]["most"] < 1.2  # the kernel settles its accounts by period
+        assert line["measured_to_predicted"] > 0
+    assert lines[1]["hottest_share"] > 3 * lines[0]["hottest_share"]
+    assert lines[2]["partitions_a_worker"] == [2, 2]

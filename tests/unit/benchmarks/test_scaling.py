@@ -52,7 +52,7 @@ def work(costs: Costs, records: int, seconds: float, active: int, commits: float
     each = costs.record_us + costs.byte_ns * 0.1 + costs.many_models_us * 0.1
     spent = records * each + seconds * costs.idle_us
     spent += commits * (costs.commit_us + active * costs.commit_partition_us)
-    worker = WorkerFigures(64, active, 1_000, records, records, spent / 1e6, commits)
+    worker = WorkerFigures(64, active, 1_000, records, records, spent / 1e6, commits, 400.0)
     return SharedWork(seconds, 100.0, 0.1, (worker,), 0.01, 1.0, 0.0, 0.0)
 
 

@@ -17,6 +17,7 @@ from streamapp.errors import StreamappError, UsageError
 from streamapp.tools.sizing.delays import LatencyError, least_p99
 from streamapp.tools.sizing.measured_costs import Costs, read_costs
 from streamapp.tools.sizing.sizing_plan import HotModelError, SizingPlan, plan_of
+from streamapp.tools.sizing.worker_load import backlog_rate, load_of, record_us
 from streamapp.tools.sizing.workload import GUARANTEES, Workload
 
 ROUND = Costs(
@@ -263,6 +264,30 @@ def test_the_command_refuses_with_one_line(
     said = capsys.readouterr().err
     assert text in said
     assert said.count("\n") == 1
+
+
+PUBLISHED = {  # docs/benchmarks-pipeline.md: 5,000 records/s of 146 bytes, 8 partitions, commits every 100 ms
+    "at_least_once": {"us_per_record": 52.3, "p99_ms": 41.2},
+    "exactly_once": {"us_per_record": 18.2, "p99_ms": 122.1},
+}
+
+
+@pytest.mark.parametrize("guarantee", GUARANTEES)
+def test_the_default_costs_agree_with_the_published_trickle(guarantee: str) -> None:
+    published, costs = PUBLISHED[guarantee], Costs()
+    load = load_of(costs, 5_000, 8, record_us(costs, 146, 64), guarantee, 100)
+    assert load.cores / 5_000 * 1e6 == pytest.approx(published["us_per_record"], rel=0.25)
+    waits, rest = (
+        (100.0, costs.exactly_once_ms) if guarantee == "exactly_once" else (25.0, costs.at_least_once_ms)
+    )
+    assert waits + rest / (1 - load.cores) == pytest.approx(published["p99_ms"], rel=0.25)
+
+
+def test_the_default_costs_of_a_backlog_are_between_the_quiet_and_the_slow_machine() -> None:
+    """One worker, 8 partitions, 64 keys: 2.1 CPU µs a record on the quiet machine, 3.8 on the slow one."""
+    costs = Costs()
+    rate = backlog_rate(costs, 1.0, 8, record_us(costs, 146, 64), 100)
+    assert 2.1 < 1e6 / rate < 3.8
 
 
 def test_a_rate_beyond_any_installation_is_refused() -> None:
