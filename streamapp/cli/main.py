@@ -14,7 +14,7 @@ from typer.exceptions import Abort, TyperException
 
 from streamapp.cli import version
 from streamapp.cli.learning import experiment, pool, prequential, warm
-from streamapp.cli.operating import config, dlq, journal, migrate, models, plan, tree, whatif
+from streamapp.cli.operating import config, dlq, journal, migrate, models, people, plan, tree, whatif
 from streamapp.cli.register import register
 from streamapp.cli.running import (
     bridge,
@@ -63,6 +63,7 @@ app.add_typer(worker.app, name="worker", rich_help_panel=RUN)
 app.add_typer(journal.app, name="journal", rich_help_panel=RUN)
 app.add_typer(models.app, name="models", rich_help_panel=RUN)
 app.add_typer(dlq.app, name="dlq", rich_help_panel=RUN)
+app.add_typer(people.app, name="people", rich_help_panel=RUN)
 register(app, migrate.migrate, rich_help_panel=RUN)
 register(app, plan.plan, rich_help_panel=RUN)
 register(app, web.web, rich_help_panel=RUN, cls=web.WebCommand)

@@ -136,5 +136,6 @@ def _too_low(annotator: str, hits: int, n: int, sort: str, rule: PauseRule) -> T
     high = wilson_interval(hits, n)[1]
     if high >= rule.below:
         return None
-    reason = f"{hits} of {n} {sort}: at most {high:.0%} can be expected, and the limit is {rule.below:.0%}"
+    most, limit = f"{high * 100:.0f} %", f"{rule.below * 100:.0f} %"
+    reason = f"{hits} of {n} {sort}: at most {most} can be expected, and the limit is {limit}"
     return TooLow(annotator, hits / n, reason)

@@ -32,9 +32,9 @@ CREATE TABLE position (
 CREATE TABLE entry (id TEXT PRIMARY KEY, at_ms INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX entry_by_age ON entry (at_ms);
 CREATE TABLE answer (
-  key TEXT, instance_id TEXT, request_id TEXT, annotator TEXT, label TEXT, at_ms INTEGER NOT NULL,
+  key TEXT, instance_id TEXT, request_id TEXT, annotator TEXT, id TEXT, label TEXT, at_ms INTEGER NOT NULL,
   seconds REAL, gold TEXT, compared INTEGER NOT NULL DEFAULT 0,
-  PRIMARY KEY (key, instance_id, request_id, annotator)
+  PRIMARY KEY (key, instance_id, request_id, annotator, id)
 ) WITHOUT ROWID;
 CREATE INDEX answer_by_age ON answer (at_ms);
 CREATE INDEX compared_answers ON answer (annotator, at_ms) WHERE compared > 0;
@@ -127,23 +127,28 @@ class PeopleStore:
             if self._take_back(db, entry):
                 annotator_statistics.add(db, entry.user, annotator_statistics.day_of(entry.at_ms), undone=1)
         elif (answer := answer_of(entry)) is not None:
-            self._take_back(db, entry)  # a lost queue may show a record to the same person again
+            if answer.gold is None:
+                self._take_back(db, entry)  # a lost queue may show a record to the same person again
             db.execute(
-                "INSERT INTO answer (annotator, key, instance_id, request_id, label, at_ms, seconds, gold) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                answer[:8],  # figures need neither reason nor comment
+                "INSERT INTO answer (annotator, key, instance_id, request_id, label, at_ms, seconds, gold, "
+                "id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (*answer[:8], entry.id),  # figures need neither reason nor comment
             )
             self._count(db, answer, 1)
 
     def _take_back(self, db: sqlite3.Connection, entry: AuditEntry) -> bool:
-        """Take back the answer of an entry's user to its request; return whether there was one."""
+        """Take back the last answer of an entry's user to its request; return whether there was one."""
+        where = "WHERE key = ? AND instance_id = ? AND request_id = ? AND annotator = ?"
+        place = (entry.key, entry.instance_id, entry.request_id or "", entry.user)
         row = db.execute(
-            "DELETE FROM answer WHERE key = ? AND instance_id = ? AND request_id = ? AND annotator = ? "
-            "RETURNING annotator, key, instance_id, request_id, label, at_ms, seconds, gold",
-            (entry.key, entry.instance_id, entry.request_id or "", entry.user),
+            "SELECT annotator, key, instance_id, request_id, label, at_ms, seconds, gold, id "  # noqa: S608
+            f"FROM answer {where} ORDER BY at_ms DESC, id DESC LIMIT 1",
+            place,
         ).fetchone()
         if row is None:
             return False
+        *row, id_ = row
+        db.execute(f"DELETE FROM answer {where} AND id = ?", (*place, id_))  # noqa: S608 - text of ours
         self._count(db, Answer(*row), -1)
         return True
 

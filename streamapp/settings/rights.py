@@ -156,6 +156,8 @@ RIGHTS: Final[Mapping[str, tuple[Right, ...]]] = {
         *_topics(SOURCES, "Write", without="needed where dead letters of that topic are sent back"),
     ),
     "dlq skip": _PARTITION_WRITTEN,
+    "people list": _topics((TopicNames.audit,), "Read"),
+    "people agreement": _topics((TopicNames.audit,), "Read"),
     "web, page Partitions": (
         *_topics(SOURCES, "Describe"),
         *_topics((TopicNames.journal,), "Read"),

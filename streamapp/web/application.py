@@ -16,6 +16,8 @@ from nicegui import app as nicegui_app
 from nicegui import ui
 
 from streamapp.errors import UsageError
+from streamapp.people.pauses import PauseRule
+from streamapp.people.people_store import PeopleStore
 from streamapp.web.annotation_terms import Terms
 from streamapp.web.audit_log import AuditLog
 from streamapp.web.certificate import server_tls
@@ -31,6 +33,9 @@ from streamapp.web.pages.sure_page import SurePage
 from streamapp.web.pages.surroundings import Surroundings
 from streamapp.web.pages.watch_pages import add_watch_pages
 from streamapp.web.pages.words_page import words_page
+from streamapp.web.people.audit_reader import AuditReader
+from streamapp.web.people.people_figures import PeopleFigures
+from streamapp.web.people.people_page import add_people_pages
 from streamapp.web.proxy import Proxy
 from streamapp.web.queue.answer_writer import Writer
 from streamapp.web.queue.cards import Counts
@@ -76,6 +81,8 @@ class WebPlan:
     docs: str = ""  # address of the documentation site
     outputs: Callable[[], OutputReader] = lambda: AS_WRITTEN  # makes the reader of requests and evaluations
     gold: Sequence[GoldRecord] = ()
+    pause_rule: PauseRule | None = None  # it names people who get no cards for now
+    leaderboard: bool = False  # annotators see the number of everybody's answers
 
     def __post_init__(self) -> None:
         """Refuse an address without authentication, or with two kinds of it, and options that cannot be."""
@@ -128,15 +135,18 @@ def _run(
 ) -> None:
     store = Store(plan.store)
     watched = Watched(plan.store.with_name(f"{plan.store.stem}-watched.sqlite"))
+    people = PeopleStore(plan.store.with_name(f"{plan.store.stem}-people.sqlite"))
     inspector = Inspector(plan.environment)
     try:
-        queue = LabelQueue(store, plan.terms)
+        audit = AuditLog(store)
+        figures = PeopleFigures(people, audit, plan.leaderboard, plan.pause_rule is not None)
+        queue = LabelQueue(store, plan.terms, figures.why_paused)
         queue.topics.keep_gold(plan.gold)
         counted = _Counted(queue)
         names = existing(Cluster(kafka), plan.names)
         reader = Reader(kafka, names, queue, plan.since_ms, plan.outputs())
         watch_reader = WatchReader(kafka, names, watched, plan.since_ms, plan.outputs())
-        audit = AuditLog(store)
+        audit_reader = AuditReader(kafka, names, people, audit, plan.pause_rule)
         writer = Writer(kafka, names, queue, audit)
         here = plan.host in LOOPBACK and plan.proxy is None
         entry = Entry(Sessions(store), users, plan.annotator, here, audit, plan.proxy)
@@ -155,7 +165,7 @@ def _run(
         watching = Watching(
             watched, inspector, plan.experiments, noted, users is not None, waiting=queue.overview.waiting
         )
-        server = _server(plan, around, entry, started, watching)
+        server = _server(plan, around, entry, started, watching, figures)
 
         def end() -> None:
             server.should_exit = True
@@ -164,6 +174,7 @@ def _run(
             _Part("counts", counted.run, end),
             _Part("reader", reader.run, end),
             _Part("watch reader", watch_reader.run, end),
+            _Part("audit reader", audit_reader.run, end),
             _Part("writer", writer.run, end),
         ]
         for part in parts:
@@ -171,7 +182,7 @@ def _run(
         try:
             server.run([place])
         finally:
-            for running in (counted, reader, watch_reader, writer):
+            for running in (counted, reader, watch_reader, audit_reader, writer):
                 running.stop()
             for part in parts:
                 part.join(JOIN_S)
@@ -180,6 +191,7 @@ def _run(
                 raise part.error
     finally:
         inspector.close()
+        people.close()
         watched.close()
         store.close()
 
@@ -221,6 +233,7 @@ def _server(
     entry: Entry,
     started: Callable[[str], None],
     watching: Watching | None = None,
+    figures: PeopleFigures | None = None,
 ) -> _Server:
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
 
@@ -252,6 +265,8 @@ def _server(
     ui.page("/review", title="grove: review")(review)
     if watching is not None:
         add_watch_pages(watching, person)
+    if figures is not None:
+        add_people_pages(figures, person, has_users=around.has_users)
     # Quasar's bar for requests under way is a progress bar without a name, which is an error for screen
     # readers.
     nicegui_app.config.quasar_config["loadingBar"]["skipHijack"] = True

@@ -36,6 +36,11 @@ class AuditLog:
         with self._store.transaction() as db:
             note(db, AuditEntry("", user, action, now, detail=detail))
 
+    def note_about(self, annotator: str, user: str, action: str, at_ms: int, detail: str) -> None:
+        """Note an action of a user that concerns another person."""
+        with self._store.transaction() as db:
+            note(db, AuditEntry("", user, action, at_ms, detail=detail, annotator=annotator))
+
     def waiting(self) -> list[tuple[int, AuditEntry]]:
         """Return the oldest entries that are not sent yet, with their numbers."""
         with self._store.reading() as db:

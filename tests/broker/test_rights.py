@@ -366,6 +366,8 @@ def operators(place: Installation, directory: Path) -> list[Case]:
         Case("dlq list"),
         Case("dlq show", (f"{partition}:0",)),
         Case("dlq replay", ("--yes",)),
+        Case("people list"),
+        Case("people agreement"),
         Case("models restore", (f"--partition={partition}", "--yes")),
         Case("models reset", (f"--partition={1 - partition}", "--yes")),
     ]

@@ -11,6 +11,7 @@ from streamapp.cli.options import SettingsOptions
 from streamapp.errors import UsageError
 
 if TYPE_CHECKING:
+    from streamapp.people.pauses import PauseRule
     from streamapp.people.settlement import Weighting
     from streamapp.web.annotation_terms import Overlap, Terms
     from streamapp.web.queue.quality.gold_file import GoldRecord
@@ -226,6 +227,28 @@ def web(
         bool,
         typer.Option("--gold-feedback", help="Show the class of a gold question after its answer."),
     ] = False,
+    pause_below: Annotated[
+        float | None,
+        typer.Option(
+            "--pause-below",
+            help="Give no more cards to annotators whose share of right gold questions, or of answers that "
+            "most others gave, is below this.",
+            min=0,
+            max=1,
+            metavar="ACCURACY",
+        ),
+    ] = None,
+    pause_after: Annotated[
+        int | None,
+        typer.Option(
+            "--pause-after",
+            help="With --pause-below: gold questions or comparisons from which on it applies; default: 20.",
+            min=1,
+        ),
+    ] = None,
+    leaderboard: Annotated[
+        bool, typer.Option("--leaderboard", help="Show annotators the number of everybody's answers.")
+    ] = False,
     sure: Annotated[
         float,
         typer.Option(
@@ -332,6 +355,8 @@ def web(
         docs,
         partial(output_reader, settings),
         _gold(gold, terms),
+        _pause_rule(pause_below, pause_after),
+        leaderboard,
     )
     with interrupted_by_terminate():
         run_web(plan, kafka, lambda address: typer.echo(f"grove web is at {address}  (Ctrl-C ends it)"))
@@ -350,6 +375,18 @@ def _add(users: Path | None, name: str, role: str) -> None:
     password = typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
     add_user(users, name, password, chosen)
     typer.echo(f"{name} may sign in as {role}")
+
+
+def _pause_rule(below: float | None, after: int | None) -> "PauseRule | None":
+    """Return the rule that pauses people; UsageError for options that contradict each other."""
+    from streamapp.people.pauses import PauseRule
+
+    if below is None:
+        if after is not None:
+            message = f"--pause-after {after} needs --pause-below ACCURACY, the limit that it belongs to"
+            raise UsageError(message)
+        return None
+    return PauseRule(below) if after is None else PauseRule(below, after)
 
 
 def _overlap(share: float, answers: int | None, seconds: float | None, agree: int) -> "Overlap":

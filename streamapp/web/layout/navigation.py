@@ -30,6 +30,7 @@ PAGES: Final = (
     PageEntry("/sure", "Confirm several", LABEL, EVERYBODY),
     PageEntry("/words", "Words", LABEL, EVERYBODY, listed=False),
     PageEntry("/review", "Review", LABEL, REVIEWERS),
+    PageEntry("/people", "People", LABEL, EVERYBODY),
     PageEntry("/models", "Models", WATCH, OPERATORS),
     PageEntry("/model", "Model", WATCH, OPERATORS, listed=False),
     PageEntry("/compare", "Compare models", WATCH, OPERATORS, listed=False),

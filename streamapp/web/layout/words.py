@@ -126,6 +126,37 @@ WORDS: Final[dict[str, Word]] = {
         "web",
         "A card",
     ),
+    "agreement-share": Word(
+        "Equal to others",
+        "How often an answer was the class that another person gave to the same record.",
+        "people",
+        "Statistics",
+    ),
+    "gold-question": Word(
+        "Gold question",
+        "A record whose class is settled, shown like any other card. Its answers show how often a person is "
+        "right.",
+        "people",
+        "Gold questions",
+    ),
+    "kappa": Word(
+        "Kappa",
+        "Agreement beyond chance: 1 if people always give the same class, 0 if as often as by chance.",
+        "people",
+        "Agreement",
+    ),
+    "alpha": Word(
+        "Alpha",
+        "Agreement beyond chance of any number of people, in which each answer has the same weight.",
+        "people",
+        "Agreement",
+    ),
+    "pause": Word(
+        "Pause",
+        "A person who is paused gets no cards until an operator resumes them. The reason stands beside it.",
+        "people",
+        "Pausing",
+    ),
 }
 """Key of a hint → its word. The page /words lists all."""
 

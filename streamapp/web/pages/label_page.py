@@ -101,7 +101,7 @@ class LabelPage:
         self._of_label.set_visibility(is_label)
         self._decline.element.set_visibility(is_label)
         if card is None:
-            self._heading.set_text(NOTHING)
+            self._heading.set_text(self._without_card())
             return
         question = "which values has" if card.wanted else "which class has"
         self._heading.set_text(f"{card.key}: {question} {card.instance_id}?")
@@ -145,6 +145,7 @@ class LabelPage:
             return
         self._draw_undo(undo_ms)
         if card is None:
+            self._heading.set_text(self._without_card())
             await self._next(None)
         elif is_his:
             self._age.set_text(_age(card, now_ms()))
@@ -152,6 +153,10 @@ class LabelPage:
             await self._next(
                 "This card is no longer yours: it was answered, it expired, or another person has it now."
             )
+
+    def _without_card(self) -> str:
+        """Return why there is no card."""
+        return self._queue.leases.paused(self._person.annotator) or NOTHING
 
     def _draw_undo(self, undo_ms: int) -> None:
         self._undo.set_text(f"Undo ({UNDO}), {undo_ms / 1000:.0f} s left" if undo_ms else f"Undo ({UNDO})")

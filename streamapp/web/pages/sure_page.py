@@ -46,7 +46,7 @@ class SurePage:
         self._confirm.set_visibility(bool(self._cards))
         self._help.set_visibility(bool(self._cards))
         if not self._cards:
-            self._heading.set_text(NOTHING)
+            self._heading.set_text(self._queue.leases.paused(self._person.annotator) or NOTHING)
             return
         first = self._cards[0]
         self._heading.set_text(f"{first.key} predicts {first.prediction} for all of these records")
@@ -69,7 +69,7 @@ class SurePage:
     async def _next(self) -> None:
         before = self._cards
         self._cards = await run.io_bound(self._queue.leases.sure, self._person.annotator, now_ms(), MOST)
-        if self._cards or before:
+        if self._cards or before or self._queue.leases.paused(self._person.annotator):
             self._draw()
 
     async def confirm(self) -> None:

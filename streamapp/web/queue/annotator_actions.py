@@ -202,6 +202,8 @@ class AnnotatorActions:
 
     def _asked(self, db: sqlite3.Connection, annotator: str, number: int, now: int) -> _Asked:
         """Return the request that the annotator may answer; Refused."""
+        if reason := self._leases.paused(annotator):
+            raise Refused(reason)
         row = db.execute(
             "SELECT r.number, r.kind, r.key, r.instance_id, r.request_id, r.partition, r.asked_ms, r.needed, "
             "r.gold, r.expires_ms, l.annotator, l.until_ms, "

@@ -46,12 +46,17 @@ class LabelQueue:
     `now` is the time in ms since the epoch. One process has the store; any thread may call.
     """
 
-    def __init__(self, store: Store, terms: Terms | None = None) -> None:
-        """Open the queue; answers that an earlier process was sending are in doubt."""
+    def __init__(
+        self, store: Store, terms: Terms | None = None, paused: Callable[[str], str] = lambda _: ""
+    ) -> None:
+        """Open the queue; answers that an earlier process was sending are in doubt.
+
+        paused: why an annotator gets no cards for now; "": they get cards.
+        """
         self.terms = terms = terms or Terms()
         self._store = store
         self.topics = TopicState(store, terms)
-        self.leases = Leases(store, terms)
+        self.leases = Leases(store, terms, paused)
         self.actions = AnnotatorActions(store, terms, self.leases)
         self.outbox = Outbox(store, terms)
         self.overview = Overview(store)

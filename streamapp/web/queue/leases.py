@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Final
 
@@ -42,8 +42,9 @@ _CHOICES: Final = (
 class Leases:
     """Leases requests to annotators, the most useful first."""
 
-    def __init__(self, store: Store, terms: Terms) -> None:
-        self._store, self._terms = store, terms
+    def __init__(self, store: Store, terms: Terms, paused: Callable[[str], str] = lambda _: "") -> None:
+        """paused: why an annotator gets no cards for now; "": they get cards."""
+        self._store, self._terms, self.paused = store, terms, paused
         self._models = orjson.dumps(terms.models).decode() if terms.models else None
 
     def next_card(self, annotator: str, now: int) -> Card | None:
@@ -53,6 +54,9 @@ class Leases:
         other request is left; requests that are leased ahead to another annotator come last.
         """
         with self._store.transaction(durable=False) as db:
+            if self.paused(annotator):
+                db.execute("DELETE FROM lease WHERE annotator = ?", (annotator,))
+                return None
             number = self._held(db, annotator, now, ONE)
             if number is None:
                 number = self._held(db, annotator, now, AHEAD)
@@ -83,6 +87,8 @@ class Leases:
         """
         with self._store.transaction() as db:
             db.execute("DELETE FROM lease WHERE annotator = ? AND several = ?", (annotator, SEVERAL))
+            if self.paused(annotator):
+                return []
             rows = db.execute(
                 f"SELECT r.number, r.partition, r.expires_ms, r.key, r.prediction {_OPEN} "
                 "AND (l.request IS NULL OR l.until_ms <= :now "
@@ -118,6 +124,8 @@ class Leases:
 
     def holds(self, annotator: str, number: int) -> bool:
         """Whether the annotator still has an unanswered request; pages check this when they are redrawn."""
+        if self.paused(annotator):
+            return False
         with self._store.reading() as db:
             row = db.execute(
                 "SELECT 1 FROM lease l WHERE l.annotator = ? AND l.request = ? "

@@ -13,7 +13,7 @@ from statistics import median_low
 import pytest
 
 from streamapp.people import annotator_statistics, answer_overlap
-from streamapp.people.annotator_answers import Answer, answers_of
+from streamapp.people.annotator_answers import Answer, answer_of
 from streamapp.people.coefficients import cohen_kappa, fleiss_kappa, krippendorff_alpha, pattern
 from streamapp.people.people_store import KEEP_MS, PeopleStore
 from topics.columns.records import AuditEntry
@@ -32,15 +32,14 @@ def drawn(seed: int, actions: int) -> Log:
         at_ms += draw.randrange(2 * DAY_MS // 20)
         user, record = draw.choice(PEOPLE), draw.randrange(15)
         entry = AuditEntry(f"s-{number}", user, "label", at_ms, f"k{record % 2}", f"i{record}", f"r{record}")
-        kind = draw.random()
+        kind, gold = draw.random(), "a" if record < 3 else None
         if kind < 0.15:
             entry = replace(entry, action="undo")
         elif kind < 0.25:
-            entry = replace(entry, action="decline", seconds=draw.randrange(100) / 10)
+            entry = replace(entry, action="decline", gold=gold, seconds=draw.randrange(100) / 10)
         elif kind < 0.3:
             entry = replace(entry, action="skip")
         else:
-            gold = "a" if record < 3 else None
             entry = replace(entry, label=draw.choice("aab"), seconds=draw.randrange(100) / 10, gold=gold)
         log[user] += [entry] * draw.choice((1, 1, 2))  # an entry may come twice
     return log
@@ -72,32 +71,25 @@ def filled(entries: Sequence[AuditEntry], step: int = 7) -> dict[str, list[tuple
         store.apply(entries[at : at + step], {("audit", 0): at + step})
     with store.reading() as db:
         tables = {
-            table: [row for row in db.execute(f"SELECT * FROM {table}").fetchall() if row[-1] != 0]
-            for table in ("answer", "day", "pace", "pair", "pattern", "pause")
+            table: db.execute(f"SELECT * FROM {table}").fetchall() for table in ("answer", "day", "pause")
         }
+        for table in ("pace", "pair", "pattern"):
+            tables[table] = db.execute(f"SELECT * FROM {table} WHERE n > 0").fetchall()
     store.close()
     return tables
 
 
 def standing(log: Log) -> list[Answer]:
-    """Return the last answer of each person to each record that was not taken back."""
-    latest: dict[tuple[str, ...], Answer] = {}
-    for entries in log.values():
-        for answer in latest_answers(entries):
-            latest[answer.annotator, answer.request_id] = answer
-    return list(latest.values())
-
-
-def latest_answers(entries: Sequence[AuditEntry]) -> list[Answer]:
-    """Return the answers of a person, where an undo takes back an answer that replaced another one, too."""
-    once = list({entry.id: entry for entry in entries}.values())
-    undone: list[AuditEntry] = []
-    for place, entry in enumerate(once):
-        rest = [later for later in once[place + 1 :] if later.request_id == entry.request_id]
-        following = next((later for later in rest if later.action != "skip"), None)
-        if entry.action in ("label", "decline") and following is None:
-            undone.append(entry)
-    return answers_of(undone)
+    """Return the answers that were not taken back; of those to no gold question, the last."""
+    stacks = defaultdict[tuple[str, ...], list[Answer]](list)
+    for user, entries in log.items():
+        for entry in {entry.id: entry for entry in entries}.values():
+            stack, answer = stacks[user, entry.request_id or ""], answer_of(entry)
+            if entry.action == "undo":
+                del stack[-1:]
+            elif answer is not None:
+                stacks[user, entry.request_id or ""] = [*(stack if answer.gold is not None else []), answer]
+    return [answer for stack in stacks.values() for answer in stack]
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -183,6 +175,21 @@ def test_one_more_answer_reads_only_what_belongs_to_it(store: PeopleStore) -> No
     ]
     store.apply(log, {})
     assert statements(1) == before
+
+
+def test_a_gold_question_that_comes_again_counts_again(store: PeopleStore) -> None:
+    first = AuditEntry("1", "ann", "label", BEGIN, "k", "i", "gold", label="a", gold="a")
+    again = replace(first, id="2", at_ms=BEGIN + 1, label="b")
+    undo = replace(first, id="3", at_ms=BEGIN + 2, action="undo", label=None, gold=None)
+    for entries, counts in (
+        ([first, again], (2, 1, 0)),
+        ([undo], (1, 1, 1)),
+        ([replace(undo, id="4")], (0, 0, 2)),
+    ):
+        store.apply(entries, {})
+        with store.reading() as db:
+            (person,) = annotator_statistics.by_annotator(db, 0, 1 << 40)
+        assert (person.gold, person.gold_right, person.undone) == counts
 
 
 def test_old_answers_go_and_the_figures_stay(store: PeopleStore) -> None:

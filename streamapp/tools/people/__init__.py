@@ -1,0 +1,1 @@
+"""People: the topic of audit entries, read for the commands of `grove people`."""
