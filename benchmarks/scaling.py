@@ -9,9 +9,10 @@
 One line for each number of workers and for each kind of keys: equally frequent, and by Zipf's law. Workers
 are held to their share (cgroup quota) after they are ready and have met all models. Then a backlog becomes
 visible at one moment, because it was produced in one transaction. The clock runs until 95 % of it are
-committed. Shares are small, so that all workers together leave the broker the rest of two cores; the commit
-interval is longer than the default by as much as the worker is slower. Each line has the rate that `grove
-plan` predicts for the same partitions. `--fit` measures one worker and prints the costs for `--costs`.
+committed; no snapshot falls into this time. Shares are small, so that all workers together leave the broker
+the rest of two cores; the commit interval is longer than the default by as much as the worker is slower. Each
+line has the rate that `grove plan` predicts for the same partitions. `--fit` measures one worker and prints
+the costs for `--costs`.
 
 `--rebalance`: the time from the start of a second worker's membership until all partitions are live, by
 partitions and models. docs/scale.md has the figures.
@@ -30,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.restart import Trial
+from benchmarks.restore import NO_SNAPSHOTS
 from benchmarks.rig.broker import broker, topics
 from benchmarks.rig.keyed_load import KeyedLoad
 from benchmarks.rig.rebalance import measure_rebalance
@@ -81,10 +83,17 @@ class Scaling:
         """Yield workers that are ready, and their topics."""
         bootstrap = self._cluster.bootstrap
         with (
-            registered(self._flags.format) as settings,
+            registered(self._flags.format) as registry,
             topics(bootstrap, self._cluster, self._flags.partitions) as names,
             tempfile.TemporaryDirectory(prefix="grove-bench-") as place,
-            Trial(self._flags, bootstrap, names, self._flags.guarantee, Path(place), settings) as trial,
+            Trial(
+                self._flags,
+                bootstrap,
+                names,
+                self._flags.guarantee,
+                Path(place),
+                {**registry, **NO_SNAPSHOTS},
+            ) as trial,
         ):
             trial.add(count)
             trial.wait_until_ready()

@@ -9,7 +9,13 @@ from typing import Final
 from streamapp.tools.sizing.calculation_steps import number as n
 from streamapp.tools.sizing.calculation_steps import step
 from streamapp.tools.sizing.measured_costs import Costs
-from streamapp.tools.sizing.worker_load import MANY_MODELS, WorkerLoad, load_of, record_us
+from streamapp.tools.sizing.worker_load import (
+    MANY_MODELS,
+    WorkerLoad,
+    changed_models,
+    load_of,
+    record_us,
+)
 from streamapp.tools.sizing.workload import Workload
 
 LEAST_PARTITIONS: Final = 8
@@ -86,8 +92,16 @@ class BusiestWorker:
                 "µs/s",
             ),
             step(
+                f"CPU of a snapshot every {n(costs.snapshot_seconds)} s, of the models that learned since",
+                f"{n(changed_models(costs, self.rate, self.models))} × {n(costs.model_bytes)} ÷ 1,000,000 × "
+                f"{n(costs.snapshot_us_per_mb)} ÷ {n(costs.snapshot_seconds)}",
+                load.snapshots,
+                "µs/s",
+            ),
+            step(
                 "cores of the busiest worker",
-                f"({n(load.records)} + {n(load.rounds)} + {n(load.commits)} + {n(load.idle)}) ÷ 1,000,000",
+                f"({n(load.records)} + {n(load.rounds)} + {n(load.commits)} + {n(load.snapshots)} + "
+                f"{n(load.idle)}) ÷ 1,000,000",
                 load.cores,
                 "cores",
             ),
@@ -105,6 +119,7 @@ def busiest_worker(costs: Costs, workload: Workload, workers: int, commit_ms: fl
         costs,
         rate,
         min(partitions_held, workload.models),
+        models,
         record_us(costs, workload.record_bytes, models),
         workload.guarantee,
         commit_ms,
@@ -120,7 +135,9 @@ def least_load_of_hottest(costs: Costs, workload: Workload, commit_ms: float) ->
     record_cost = record_us(costs, workload.record_bytes, 1)
     partitions_held = min(PARTITIONS_PER_WORKER * 2, workload.models)
     hottest = workload.rate * workload.hottest_share
-    return record_cost, load_of(costs, hottest, partitions_held, record_cost, workload.guarantee, commit_ms)
+    return record_cost, load_of(
+        costs, hottest, partitions_held, 1, record_cost, workload.guarantee, commit_ms
+    )
 
 
 def partitions_for(workers: int) -> int:

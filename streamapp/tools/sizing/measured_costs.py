@@ -32,6 +32,9 @@ class Costs:
     run_us: float = _cost(100.0, "µs of CPU a run of a round", "benchmarks.rounds --partitions")
     commit_us: float = _cost(1_100.0, "µs of CPU a commit", "benchmarks.pipeline --latency")
     commit_partition_us: float = _cost(100.0, "µs of CPU a partition of a commit", "benchmarks.scaling --fit")
+    snapshot_us_per_mb: float = _cost(
+        53_000.0, "µs of CPU a MB of models in a snapshot", "benchmarks.snapshot_cost"
+    )
     idle_us: float = _cost(6_000.0, "µs of CPU a second of an idle worker", "benchmarks.pipeline")
     pace_ms: float = _cost(25.0, "ms between two rounds at least once", "streamapp/worker/driver/pace.py")
     least_commit_ms: float = _cost(50.0, "ms, shortest commit interval", "benchmarks.transactions")

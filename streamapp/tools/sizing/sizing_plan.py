@@ -110,7 +110,7 @@ def _check_hottest(costs: Costs, workload: Workload, delay: Delay) -> None:
     if load.cores <= delay.use:
         return
     hottest = workload.rate * workload.hottest_share
-    most = max(0.0, (delay.use * SECOND_US - load.rounds - load.commits - load.idle) / record_cost)
+    most = max(0.0, (delay.use * SECOND_US - load.fixed) / record_cost)
     message = (
         f"the busiest model gets {hottest:,.0f} records/s ({workload.hottest_share:.3g} of --rate "
         f"{workload.rate:,.0f}), and one core processes {most:,.0f}: a model is on one worker, so more "

@@ -21,6 +21,7 @@ class WorkerLoad:
     records: float
     rounds: float
     commits: float
+    snapshots: float
     idle: float
     rounds_per_second: float
     runs_per_round: float
@@ -29,7 +30,16 @@ class WorkerLoad:
 
     @property
     def cores(self) -> float:
-        return (self.records + self.rounds + self.commits + self.idle) / SECOND_US
+        return self.us_per_second / SECOND_US
+
+    @property
+    def us_per_second(self) -> float:
+        return self.records + self.fixed
+
+    @property
+    def fixed(self) -> float:
+        """CPU in µs a second besides the records."""
+        return self.rounds + self.commits + self.snapshots + self.idle
 
 
 MANY_MODELS = 10_000.0
@@ -43,9 +53,17 @@ def record_us(costs: Costs, record_bytes: float, models: float) -> float:
 
 
 def load_of(
-    costs: Costs, rate: float, partitions: float, cpu_us: float, guarantee: str, commit_ms: float
+    costs: Costs,
+    rate: float,
+    partitions: float,
+    models: float,
+    cpu_us: float,
+    guarantee: str,
+    commit_ms: float,
 ) -> WorkerLoad:
     """Return the load of a worker that gets `rate` records a second, of `cpu_us` each, in so many partitions.
+
+    `models` are those of the worker: each model that learns is in the next snapshot.
 
     Exactly once, a round comes before each commit, and after `PAUSE_MS` at the latest; at least once, rounds
     are paced. A partition without new records takes no part in a round or commit.
@@ -59,12 +77,21 @@ def load_of(
         records=rate * cpu_us,
         rounds=rounds * (costs.round_us + costs.run_us * runs),
         commits=commits * (costs.commit_us + costs.commit_partition_us * parts),
+        snapshots=changed_models(costs, rate, models)
+        * (costs.model_bytes / 1e6)
+        * costs.snapshot_us_per_mb
+        / costs.snapshot_seconds,
         idle=costs.idle_us,
         rounds_per_second=rounds,
         runs_per_round=runs,
         commits_per_second=commits,
         partitions_per_commit=parts,
     )
+
+
+def changed_models(costs: Costs, rate: float, models: float) -> float:
+    """Return how many of a worker's models learn between two snapshots, if all are equally frequent."""
+    return min(models, rate * costs.snapshot_seconds)
 
 
 def backlog_rate(costs: Costs, cores: float, partitions: float, cpu_us: float, commit_ms: float) -> float:

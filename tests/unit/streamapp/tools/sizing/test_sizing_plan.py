@@ -28,6 +28,7 @@ ROUND = Costs(
     run_us=100.0,
     commit_us=1_000.0,
     commit_partition_us=100.0,
+    snapshot_us_per_mb=60_000.0,
     idle_us=5_000.0,
     process_mb=400.0,
     partition_mb=10.0,
@@ -57,9 +58,10 @@ def test_a_plan_by_hand() -> None:
     """100,000 records of 2 + 2 + 0.1 µs on one worker, with 10 rounds and 8 commits of 8 partitions."""
     planned = plan_of(Workload(100_000, 1_000, 200, 242), ROUND)
     assert (planned.workers, planned.partitions, planned.commit_interval_ms) == (1, 8, 125)
-    # records 410,000; rounds 10 × (1,000 + 800) = 18,000; commits 8 × (1,000 + 800) = 14,400; idle 5,000
-    assert planned.utilisation == pytest.approx(0.4474)
-    assert planned.cores == planned.cores_per_worker == 0.7  # 0.4474 / 0.7 = 0.639
+    # records 410,000; rounds 10 × (1,000 + 800) = 18,000; commits 8 × (1,000 + 800) = 14,400;
+    # snapshots 1,000 × 10,000 bytes × 60,000 ÷ 60 = 10,000; idle 5,000
+    assert planned.utilisation == pytest.approx(0.4574)
+    assert planned.cores == planned.cores_per_worker == 0.7  # 0.4574 / 0.7 = 0.653
     assert planned.memory_mb == 490  # 400 + 8 × 10 + 1,000 × 10,000 bytes
     # records and answers 32 MB, journal 8 × 8 × 200 bytes, snapshots 1,000 × 10,000 bytes a minute
     assert planned.broker.written_mb_per_s == pytest.approx(32.0 + 0.0128 + 0.16667, rel=1e-3)
@@ -275,7 +277,7 @@ PUBLISHED = {  # docs/benchmarks-pipeline.md: 5,000 records/s of 146 bytes, 8 pa
 @pytest.mark.parametrize("guarantee", GUARANTEES)
 def test_the_default_costs_agree_with_the_published_trickle(guarantee: str) -> None:
     published, costs = PUBLISHED[guarantee], Costs()
-    load = load_of(costs, 5_000, 8, record_us(costs, 146, 64), guarantee, 100)
+    load = load_of(costs, 5_000, 8, 64, record_us(costs, 146, 64), guarantee, 100)
     assert load.cores / 5_000 * 1e6 == pytest.approx(published["us_per_record"], rel=0.25)
     waits, rest = (
         (100.0, costs.exactly_once_ms) if guarantee == "exactly_once" else (25.0, costs.at_least_once_ms)
