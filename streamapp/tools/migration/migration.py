@@ -31,8 +31,13 @@ REFUSALS_TOLD: Final = 3
 class Old(Protocol):
     """The place from which models are migrated."""
 
-    partitions: int
-    source_partitions: int  # partitions that may have records
+    @property
+    def partitions(self) -> int:
+        """Partitions that have models."""
+
+    @property
+    def source_partitions(self) -> int:
+        """Partitions that may have records."""
 
     def committed(self, partition: int) -> Committed:
         """Return the group's positions."""

@@ -55,7 +55,8 @@ class Course:
             )
             raise UsageError(message)
         old = OldPlace(kafka, group, admin.existing(here, was), config, schemas)
-        n = partitions or old.source_partitions
+        source_partitions = old.source_partitions  # an error, if the old topics are not complete
+        n = partitions or source_partitions
         topics = admin.alike(here, was, other, names, n)
         new = NewPlace(there, to_group or group, names, n)
         return Course(old, new, topics, Migration(old, new, config))

@@ -18,7 +18,6 @@ from streamapp.tools.offline.stored_partition import PAUSE_S, TIMEOUT_S
 from streamapp.worker.restore.log_reader import LogReader
 from streamapp.worker.restore.rebuild import Committed
 from streamapp.worker.task.sources import SourceName, source_topics
-from streamapp.worker.task.task_config import TaskConfig
 from topics.clients import admin
 from topics.clients.cluster import Cluster
 from topics.clients.consumer_group import members_of
@@ -26,7 +25,6 @@ from topics.clients.partitioner import partition_of
 from topics.clients.sender import Sender
 from topics.columns.records import Headers, RawRecords
 from topics.definitions import TopicNames
-from topics.registry.known_schemas import KnownSchemas
 
 SENT: Final[Headers] = (("grove-migrate", b"1"),)
 """Header of the records that a migration sends, by which a later run recognises them."""
@@ -35,36 +33,29 @@ COUNTED: Final = 10_000
 """Up to this number of records, they are counted one by one; more are counted by offsets."""
 
 
-class OldPlace:
+class OldPlace(Installation):
     """The place from which models are migrated; nothing is written."""
 
-    def __init__(
-        self,
-        kafka: Mapping[str, Any],
-        group: str,
-        names: TopicNames,
-        config: TaskConfig,
-        schemas: KnownSchemas | None = None,
-    ) -> None:
-        """`kafka`: client properties under Kafka's names; `group`: whose offsets count; `schemas`: of the
-        schema registry, if it is in use.
-        """
-        self.kafka, self.group, self.names = kafka, group, names
-        cluster = Cluster(kafka)
-        self.source_partitions = admin.installed(cluster, names)
+    @cached_property
+    def source_partitions(self) -> int:
         """Partitions of `instances`; more than `partitions` if some were added later."""
-        self._counts = cluster.partition_counts(
-            [*source_topics(names).values(), names.journal, names.snapshots]
-        )
-        self.partitions = min(self._counts.values())
-        self._installation = Installation(kafka, group, names, config, schemas)
+        return admin.installed(Cluster(self.kafka), self.names)
+
+    @cached_property
+    def partitions(self) -> int:
+        return min(self._counts.values())
+
+    @cached_property
+    def _counts(self) -> Mapping[str, int]:
+        topics = [*source_topics(self.names).values(), self.names.journal, self.names.snapshots]
+        return Cluster(self.kafka).partition_counts(topics)
 
     def members(self) -> list[str]:
         return members_of(self.kafka, self.group)
 
     def leaving(self, partition: int) -> Leaving | None:
         """Return the models of a partition; None if no record of it was processed."""
-        with self._installation.partition(partition) as stored:
+        with self.partition(partition) as stored:
             arrived = stored.now()
         return None if arrived is None else leaving(arrived, self.names.prefix)
 
