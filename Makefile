@@ -89,10 +89,14 @@ test-all: ready $(if $(ARGS),,coverage) ## The gate and the nightly tests, which
 	  --cov-report=term:skip-covered tests/unit/topics tests/unit/streamapp tests/topology)
 	$(PYTEST) --tier all $(ARGS)
 
-# What tests presuppose, side by side: each keeps one core busy. All of its output comes at its end.
-.PHONY: ready
+# What tests presuppose, side by side: each keeps one core busy, or the network. All of its output comes at its end.
+.PHONY: ready fetch
 ready: $(TOOLS)
-	@$(MAKE) --no-print-directory -j3 -O check warm $(if $(ARGS),,plain)
+	@$(MAKE) --no-print-directory -j4 -O check warm $(if $(ARGS),,plain fetch)
+
+# A failure is shown and goes on: a test that needs a program which cannot be had fails, and names it.
+fetch: $(TOOLS)
+	-@$(BIN)/python -m tests.fetch
 
 # Compiled code is invisible to coverage and to debuggers. Uncompiled it is slow: the gate runs a sample of the
 # tests that are quick that way, `make coverage` all of them.

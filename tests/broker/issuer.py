@@ -32,6 +32,7 @@ HEADER = (
     "# The jars of the issuer of tokens in tests: group:artifact:version, SHA-256, bytes. Written by\n"
     "# `python -m tests.broker.issuer`; the class path is built from this list alone.\n"
 )
+PROGRAM = Program("mock-oauth2-server", "leave out the tests of tokens")
 MAIN = "no.nav.security.mock.oauth2.StandaloneMockOAuth2ServerKt"
 
 COMPANY, PAST = "company", "past"
@@ -45,7 +46,7 @@ class IssuerError(StreamappError):
 class Issuer(JavaServer):
     """The server; use it as a context. Its keys are the same after every start."""
 
-    program = Program("mock-oauth2-server", "leave out the tests of tokens")
+    program = PROGRAM
     error = IssuerError
     log_name = "issuer.log"
 
