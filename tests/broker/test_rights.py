@@ -5,13 +5,14 @@ What a command has there is granted, and nothing else: it runs with that, and en
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import signal
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -59,7 +60,7 @@ class Clerk:
 
     broker: SecuredBroker
     place: Installation
-    ran: int = 0
+    numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def grant(self, command: str, rights: Sequence[Right], prefix: str = "", group: str = "") -> None:
         bindings = []
@@ -114,8 +115,7 @@ class Clerk:
             assert process.wait(PATIENCE) == INTERRUPTED, log.read_text(errors="replace")
 
     def _start(self, case: Case, more: Mapping[str, str]) -> tuple[ForkedProcess, Path]:
-        self.ran += 1
-        log = self.place.directory / f"{self.ran}.log"
+        log = self.place.directory / f"{next(self.numbers)}.log"
         words = ["streamapp", *case.command.split(), *case.arguments]
         environment = self.environment(case.command, case.prefix or self.place.prefix)
         return ForkedProcess(words, {**os.environ, **environment, **more}, log), log

@@ -174,18 +174,20 @@ def test_a_client_without_a_good_token_is_told_why(clerk: Clerk, broker: TokenBr
         closed.__exit__()
         Event().wait(max(0.0, seconds_to_end(ended)))  # the end of a token is a moment and no event
         not_let_in = f"bootstrap.servers={broker.clients} does not let this client in"
-        for settings, *words in (
+        refusals: tuple[tuple[dict[str, str], *tuple[str, ...]], ...] = (
             (broker.settings_at(wrong_secret.url, user), "refuses", "invalid_client", "*** is wrong"),
             (broker.settings_at(f"{issuer.url(PAST)}/token", user), "has a token that expired"),
             (broker.settings_at(f"{issuer.url(COMPANY)}/token", user, "other"), not_let_in, "audience"),
             (broker.settings_at(late.url, user), not_let_in, "clocks"),
             (broker.settings_at(forger.url, user), not_let_in, "invalid_token"),
             (broker.settings_at(closed.url, user), "does not answer", "Connection refused"),
-        ):
-            code, output = clerk.run(DESCRIBE, settings)
-            assert code == 1, output
-            (line,) = [line for line in output.splitlines() if line.startswith("grove: ")]
-            assert all(word in line for word in words), output
-            assert SECRET not in output and "Traceback" not in output
+        )
+        with ThreadPoolExecutor(len(refusals)) as threads:  # a command waits for seconds before it gives up
+            ends = threads.map(lambda refusal: clerk.run(DESCRIBE, refusal[0]), refusals)
+            for (_, *words), (code, output) in zip(refusals, ends, strict=True):
+                assert code == 1, output
+                (line,) = [line for line in output.splitlines() if line.startswith("grove: ")]
+                assert all(word in line for word in words), output
+                assert SECRET not in output and "Traceback" not in output
     code, output = clerk.run(DESCRIBE)
     assert code == 0, output
