@@ -1,8 +1,9 @@
-"""A real Apache Kafka (KRaft, one node) that needs only Python: jars from Maven, Java from a wheel.
+"""A real Apache Kafka (KRaft, one or more nodes) that needs only Python: jars from Maven, Java from a wheel.
 
 Callers need only `with EmbeddedBroker() as broker: broker.bootstrap_servers`.
 """
 
 from streamapp.embedded.broker import EmbeddedBroker
+from streamapp.embedded.cluster import EmbeddedCluster
 
-__all__ = ["EmbeddedBroker"]
+__all__ = ["EmbeddedBroker", "EmbeddedCluster"]

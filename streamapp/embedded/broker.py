@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
-from streamapp.embedded.configuration import logging_properties, server_properties
+from streamapp.embedded.configuration import Membership, logging_properties, server_properties
 from streamapp.embedded.jars import KAFKA, fetch_jars
 from streamapp.embedded.java_server import POLL_SECONDS, QUICK, JavaServer
 from streamapp.errors import EmbeddedBrokerError
@@ -37,11 +37,21 @@ class EmbeddedBroker(JavaServer):
         *,
         brief: bool = False,
         tell: Callable[[str], object] = lambda _: None,
+        member: Membership | None = None,
+        remove: Path | None = None,
     ) -> None:
-        """`tell`: a function that gets a line every few seconds while the broker starts."""
+        """`tell`: a function that gets a line every few seconds while the broker starts.
+
+        `member`: the node's place in a cluster, which then also names its ports; None: it is alone.
+        `remove`: a directory that is deleted if this process dies; default: a temporary one of the broker.
+        """
         temporary = directory is None
         directory = Path(tempfile.mkdtemp(prefix="grove-broker-")) if directory is None else directory
-        super().__init__(directory, port, temporary=temporary, tell=tell)
+        super().__init__(
+            directory, port if member is None else member.ports[0], temporary=temporary, tell=tell
+        )
+        self._remove = directory if remove is None and temporary else remove
+        self._member = member
         self._heap_mb = heap_mb
         self._brief = brief
         self._lock: IO[str] | None = None
@@ -50,6 +60,15 @@ class EmbeddedBroker(JavaServer):
     def bootstrap_servers(self) -> str:
         """`host:port`, known after the first start and the same after every further start."""
         return f"{HOST}:{self.ports[0]}"
+
+    @property
+    def ports(self) -> tuple[int, ...]:
+        return super().ports if self._member is None else self._member.ports
+
+    @property
+    def process_group(self) -> int | None:
+        """Number of the process group of the server; None if it does not run."""
+        return self._process.group if self._process is not None and self.running else None
 
     def stop(self, kill: bool = False) -> None:
         """End the process: in order, or at once like a crash; the data stay for the next start()."""
@@ -86,17 +105,15 @@ class EmbeddedBroker(JavaServer):
         command = self._java(files)
         (self.directory / "log4j2.properties").write_text(logging_properties(self.log_file), encoding="utf-8")
         properties = self.directory / "server.properties"
-        client_port, controller_port = self.ports
-        properties.write_text(
-            server_properties(self.directory / "data", client_port, controller_port), encoding="utf-8"
-        )
+        member = self._member or self._alone()
+        properties.write_text(server_properties(self.directory / "data", member), encoding="utf-8")
         if not (self.directory / "data" / "meta.properties").exists():
-            self._format(command, properties)
+            self._format(command, properties, member.cluster)
         options = QUICK if self._brief else ()
         return GuardedProcess(
             [command[0], *options, *command[1:], "kafka.Kafka", str(properties)],
             self.log_file,
-            remove=self.directory if self._temporary else None,
+            remove=self._remove,
         )
 
     def _question(self) -> Callable[[], bool]:
@@ -142,8 +159,12 @@ class EmbeddedBroker(JavaServer):
             ":".join(map(str, class_path)),
         ]
 
-    def _format(self, command: list[str], properties: Path) -> None:
-        cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    def _alone(self) -> Membership:
+        client_port, controller_port = self.ports
+        ports = client_port, controller_port
+        return Membership(1, new_cluster(), ports, ports, [controller_port])
+
+    def _format(self, command: list[str], properties: Path, cluster: str) -> None:
         # One argument, because an id may begin with a dash.
         arguments = ["kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", str(properties)]
         with self.log_file.open("ab") as log:
@@ -156,3 +177,8 @@ class EmbeddedBroker(JavaServer):
         if formatted.returncode:
             message = f"the broker's storage could not be formatted: {self.last_words()}"
             raise EmbeddedBrokerError(message)
+
+
+def new_cluster() -> str:
+    """The identifier of a new cluster."""
+    return urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")

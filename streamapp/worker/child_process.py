@@ -46,6 +46,11 @@ class GuardedProcess:
         """The exit status (128 plus the signal's number if a signal ended it); None while it runs."""
         return self._guard.poll()
 
+    @property
+    def group(self) -> int:
+        """Number of the process group of the command and its guard."""
+        return self._guard.pid
+
     def ask_to_stop(self, kill: bool = False, *, drain: bool = False) -> None:
         """Request an orderly end (`drain`: by SIGUSR2) or an immediate one (`kill`), without waiting for it.
 

@@ -1,6 +1,5 @@
 """One of two brokers is away: what it leads is not served, and that is no sign of a dead worker."""
 
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,8 +9,8 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from streamapp.embedded import EmbeddedBroker
-from streamapp.embedded import broker as embedded
-from streamapp.embedded.configuration import server_properties
+from streamapp.embedded.configuration import Membership
+from streamapp.worker.reserved_ports import free_ports
 from tests.broker.workers import PATIENCE, Installation, wait_until
 from topics.clients import admin
 
@@ -19,33 +18,17 @@ pytestmark = pytest.mark.broker
 
 
 @contextmanager
-def two_brokers(
-    directory: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[tuple[Installation, EmbeddedBroker]]:
+def two_brokers(directory: Path) -> Iterator[tuple[Installation, EmbeddedBroker]]:
     """Topics and groups on a node that is broker and controller; and a second node that is broker alone."""
-    plain, cluster = server_properties, uuid.uuid4()
-    controllers: list[int] = []
-
-    def properties(data: Path, port: int, controller: int) -> str:
-        if not controllers:
-            controllers.append(controller)
-        if controller == controllers[0]:
-            return plain(data, port, controller)
-        more = {
-            "process.roles": "broker",
-            "node.id": "2",
-            "controller.quorum.voters": f"1@127.0.0.1:{controllers[0]}",
-            "listeners": f"PLAINTEXT://127.0.0.1:{port}",
-        }
-        return plain(data, port, controller) + "".join(f"{name}={value}\n" for name, value in more.items())
-
-    monkeypatch.setattr(embedded, "server_properties", properties)
-    monkeypatch.setattr(uuid, "uuid4", lambda: cluster)  # the nodes are of one cluster
     with EmbeddedBroker(brief=True) as first:
         join_a_group(first)
         begin_transactions(first)
         place = Installation(first.bootstrap_servers, "away.", 2, directory)
-        with EmbeddedBroker(brief=True) as second:
+        identity = (first.directory / "data" / "meta.properties").read_text()
+        (cluster,) = (line[11:] for line in identity.splitlines() if line.startswith("cluster.id="))
+        ports = (port := free_ports(2)), port + 1
+        member = Membership(2, cluster, ports, ports, first.ports[1:])
+        with EmbeddedBroker(brief=True, member=member) as second:
             yield place, second
 
 
@@ -74,9 +57,9 @@ def begin_transactions(broker: EmbeddedBroker) -> None:
 
 @pytest.mark.nightly
 def test_a_topic_whose_leader_is_away_is_told_and_read_on_when_it_is_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    with two_brokers(tmp_path, monkeypatch) as (place, second):
+    with two_brokers(tmp_path) as (place, second):
         client = AdminClient({"bootstrap.servers": place.servers, "log_level": 0})
         wait_until(lambda: len(client.list_topics(timeout=PATIENCE).brokers) == 2, PATIENCE, str)
         place.delete(place.names.labels)

@@ -66,6 +66,7 @@ class Installation:
     directory: Path
     settings: dict[str, str] = field(default_factory=dict)  # environment of every worker
     module: str = ECHO
+    replication: int = 1
     names: TopicNames = field(init=False)
     _reserved: list[ReservedPorts] = field(init=False, default_factory=list)
 
@@ -74,7 +75,9 @@ class Installation:
         self.names = TopicNames(self.prefix)
         if self.module not in FORKED:
             compile_kernels()
-        admin.create({"bootstrap.servers": self.servers}, self.names, self.partitions, 1, PATIENCE)
+        admin.create(
+            {"bootstrap.servers": self.servers}, self.names, self.partitions, self.replication, PATIENCE
+        )
         OF_THIS_TEST.append(self)
 
     def members(self) -> set[str]:

@@ -7,6 +7,9 @@ import typer
 
 from streamapp.cli.options import Prefix
 
+HEAP_MB = 512
+NODE_HEAP_MB = 256
+
 
 def broker(
     directory: Annotated[
@@ -16,11 +19,24 @@ def broker(
         ),
     ] = None,
     port: Annotated[
-        int, typer.Option("--port", "-p", help="Loopback port; 0: a free port.", min=0, max=65_535)
+        int,
+        typer.Option(
+            "--port", "-p", help="Loopback port of the first node; 0: free ports.", min=0, max=65_535
+        ),
     ] = 9092,
+    nodes: Annotated[
+        int,
+        typer.Option("--nodes", help="Nodes, an odd number; topics have up to 3 replicas.", min=1, max=9),
+    ] = 1,
     heap_mb: Annotated[
-        int, typer.Option("--heap", help="Megabytes of Java heap.", min=128, max=65_536)
-    ] = 512,
+        int | None,
+        typer.Option(
+            "--heap",
+            help="Megabytes of Java heap of each node.  [default: 512, with several nodes 256]",
+            min=128,
+            max=65_536,
+        ),
+    ] = None,
     topics: Annotated[
         bool, typer.Option("--topics/--no-topics", help="Create the topics of the catalogue.")
     ] = False,
@@ -39,16 +55,32 @@ def broker(
       grove broker
       grove broker --directory ./kafka-data --topics
       grove broker --port 0
+      grove broker --nodes 3 --topics
     """
     from streamapp.cli.progress import say_on_stderr
     from streamapp.cli.signals import interrupted_by_terminate
-    from streamapp.embedded import EmbeddedBroker
-    from streamapp.errors import EmbeddedBrokerError
+    from streamapp.embedded import EmbeddedBroker, EmbeddedCluster
+    from streamapp.embedded.cluster import check_directory
+    from streamapp.errors import EmbeddedBrokerError, UsageError
 
-    embedded = EmbeddedBroker(directory, port=port or None, heap_mb=heap_mb, tell=say_on_stderr)
+    if nodes % 2 == 0:
+        message = f"--nodes {nodes} must be odd: the nodes decide by majority, so one less bears as much"
+        raise UsageError(message)
+    embedded: EmbeddedBroker | EmbeddedCluster
+    if nodes == 1:
+        if directory is not None:
+            check_directory(directory, nodes)
+        embedded = EmbeddedBroker(directory, port or None, heap_mb or HEAP_MB, tell=say_on_stderr)
+    else:
+        ports = range(port, port + nodes) if port else None
+        embedded = EmbeddedCluster(nodes, directory, ports, heap_mb or NODE_HEAP_MB, tell=say_on_stderr)
     with interrupted_by_terminate(), embedded as running:
         typer.echo(f"Kafka is ready at {running.bootstrap_servers}  (Ctrl-C ends it)")
         typer.echo(f"  export GROVE_KAFKA_BOOTSTRAP_SERVERS={running.bootstrap_servers}")
+        if isinstance(running, EmbeddedCluster):
+            for number, node in running.nodes.items():
+                kill = f"kill -9 -{node.process_group}"
+                typer.echo(f"  node {number} at {node.bootstrap_servers}: `{kill}` ends it like a crash")
         if topics:
             from topics.clients.admin import create
             from topics.definitions import DEFAULT_PREFIX, TopicNames

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from streamapp.embedded import jars, maven
-from streamapp.embedded.configuration import server_properties
+from streamapp.embedded.configuration import Membership, server_properties
 from streamapp.embedded.lock import Jar, read_lock
 from streamapp.errors import DownloadError
 
@@ -188,7 +188,8 @@ class TestMavenSettings:
 
 
 def test_broker_listens_on_loopback_only_and_starts_groups_at_once() -> None:
-    lines = dict(line.split("=", 1) for line in server_properties(Path("/data"), 1111, 2222).splitlines())
+    alone = Membership(1, "cluster", (1111, 2222), (1111, 2222), [2222])
+    lines = dict(line.split("=", 1) for line in server_properties(Path("/data"), alone).splitlines())
     assert lines["listeners"] == "PLAINTEXT://127.0.0.1:1111,CONTROLLER://127.0.0.1:2222"
     assert lines["group.initial.rebalance.delay.ms"] == "0"
     assert lines["offsets.topic.num.partitions"] == lines["transaction.state.log.num.partitions"] == "4"

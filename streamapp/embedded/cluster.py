@@ -1,0 +1,231 @@
+"""Embedded cluster: several Kafka nodes, which are started, stopped and killed one by one."""
+
+from __future__ import annotations
+
+import math
+import queue
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Self
+
+from streamapp.embedded.broker import EmbeddedBroker, new_cluster
+from streamapp.embedded.configuration import Membership
+from streamapp.embedded.jars import fetch_jars
+from streamapp.errors import EmbeddedBrokerError
+from streamapp.worker.reserved_ports import HOST, free_ports
+from topics.patience import Patience
+
+if TYPE_CHECKING:
+    from confluent_kafka.admin import ClusterMetadata
+
+MOST_NODES: Final = 9
+NODE_HEAP_MB: Final = 256
+ANSWER_S: Final = 30.0
+
+
+class EmbeddedCluster:
+    """Nodes that are brokers and controllers at once, on loopback ports; topics have up to three replicas.
+
+    `with EmbeddedCluster(3) as cluster: cluster.bootstrap_servers`. With three replicas, one node may be away
+    (`min.insync.replicas=2`). The data of node N lie in the folder `N` of `directory`.
+    """
+
+    def __init__(
+        self,
+        nodes: int,
+        directory: Path | None = None,
+        ports: Sequence[int] | None = None,
+        heap_mb: int = NODE_HEAP_MB,
+        *,
+        brief: bool = False,
+        tell: Callable[[str], object] = lambda _: None,
+        through: Callable[[int, tuple[int, int]], tuple[int, int]] | None = None,
+    ) -> None:
+        """Reserve the ports; no process is started yet.
+
+        `ports`: the clients' port of each node, default: free ones. `heap_mb` and `brief` are those of each
+        node (`EmbeddedBroker`), `tell` gets a line every few seconds while nodes start. `through` gets the
+        number of a node and its ports for clients and controllers, and returns the ports at which clients and
+        other nodes shall reach it, such as those of a proxy.
+        """
+        self._temporary = directory is None
+        self.directory = Path(tempfile.mkdtemp(prefix="grove-cluster-")) if directory is None else directory
+        self._tell = tell
+        self._ended = 1
+        check_directory(self.directory, nodes)
+        listens = _ports(nodes, ports)
+        reached = [(through or _directly)(node, pair) for node, pair in enumerate(listens, 1)]
+        controllers = [controller for _, controller in reached]
+        cluster = _known_cluster(self.directory) or new_cluster()
+        self._addresses = [f"{HOST}:{port}" for port, _ in reached]
+        self.nodes: dict[int, EmbeddedBroker] = {
+            node: EmbeddedBroker(
+                self.directory / str(node),
+                heap_mb=heap_mb,
+                brief=brief,
+                tell=tell,
+                member=Membership(node, cluster, pair, reached[node - 1], controllers),
+                remove=self.directory if self._temporary else None,
+            )
+            for node, pair in enumerate(listens, 1)
+        }
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """`host:port` of every node, separated by commas."""
+        return ",".join(self._addresses)
+
+    def start(self, *nodes: int) -> None:
+        """Start some nodes side by side, default: all; return when they answer and have all their replicas.
+
+        A majority has to run, or it never returns: nodes wait for each other.
+        """
+        fetch_jars()  # once, with one progress bar
+        started = nodes or tuple(self.nodes)
+        with ThreadPoolExecutor(len(started)) as pool:
+            for start in [pool.submit(self.nodes[node].start) for node in started]:
+                start.result()
+        self.wait_until_in_sync(started)
+
+    def stop(self, *nodes: int, kill: bool = False) -> None:
+        """End some nodes side by side, default: all; `kill`: at once, like a crash."""
+        stopped = nodes or tuple(self.nodes)
+        with ThreadPoolExecutor(len(stopped)) as pool:
+            for stop in [pool.submit(self.nodes[node].stop, kill) for node in stopped]:
+                stop.result()
+
+    def restart_one_by_one(self, before: Callable[[int], object] = lambda _: None) -> None:
+        """Stop and start each node in order; the next one follows when all replicas are in sync again.
+
+        `before` is called with the number of each node before it stops.
+        """
+        for node in self.nodes:
+            before(node)
+            self.stop(node)
+            self.start(node)
+
+    def wait_until_in_sync(self, nodes: Iterable[int]) -> None:
+        """Return when these nodes are in the cluster and all their replicas are in sync."""
+        patience = Patience(math.inf, self._tell)
+        while missing := self._missing(set(nodes)):
+            for node in nodes:
+                if not self.nodes[node].running:
+                    message = f"node {node} ended while starting: {self.nodes[node].last_words()}"
+                    raise EmbeddedBrokerError(message)
+            patience.pause(missing)
+
+    def _missing(self, nodes: set[int]) -> str:
+        """Return a few words about a node or replica that is not there yet; empty if all are."""
+        metadata = self.metadata()
+        if away := nodes - metadata.brokers.keys():
+            return f"node {min(away)} is not in the cluster yet"
+        for name, topic in metadata.topics.items():
+            for number, partition in topic.partitions.items():
+                if late := nodes & (set(partition.replicas) - set(partition.isrs)):
+                    return f"{name}-{number}: the replica of node {min(late)} is not in sync yet"
+        return ""
+
+    def leader(self, topic: str, partition: int) -> int:
+        """Number of the node that leads a partition; -1: none does."""
+        return int(self.metadata(topic).topics[topic].partitions[partition].leader)
+
+    def coordinator(self, group: str) -> int:
+        """Number of the node that coordinates a consumer group."""
+        from confluent_kafka.admin import AdminClient
+
+        client = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
+        described = client.describe_consumer_groups([group], request_timeout=ANSWER_S)[group]
+        return int(described.result(ANSWER_S).coordinator.id)
+
+    def metadata(self, topic: str | None = None) -> ClusterMetadata:
+        """Brokers and topics, as a node that runs reports them."""
+        from confluent_kafka.admin import AdminClient
+
+        client = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
+        return client.list_topics(*([] if topic is None else [topic]), timeout=ANSWER_S)
+
+    def wait(self) -> int:
+        """Block until no majority of the nodes runs; return the exit status of the last one that ended."""
+        ends = queue.SimpleQueue[tuple[int, int]]()
+
+        def watch(node: int) -> None:
+            ends.put((node, self.nodes[node].wait()))
+
+        for node in self.nodes:
+            threading.Thread(target=watch, args=(node,), name=f"node {node}", daemon=True).start()
+        running = len(self.nodes)
+        while True:
+            node, status = ends.get()
+            self._ended = node
+            running -= 1
+            if running <= len(self.nodes) // 2:
+                return status
+            self._tell(f"node {node} ended with status {status}; the other nodes go on")
+
+    def last_words(self) -> str:
+        """The last error line in the log of the node that ended last."""
+        return f"node {self._ended}: {self.nodes[self._ended].last_words()}"
+
+    def close(self) -> None:
+        """Stop, and remove the data if they lie in a temporary directory."""
+        try:
+            self.stop(kill=self._temporary)
+        finally:
+            for node in self.nodes.values():
+                node.close()
+            if self._temporary:
+                shutil.rmtree(self.directory, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _ports(nodes: int, given: Sequence[int] | None) -> list[tuple[int, int]]:
+    """Return the ports of each node: for clients, and for controllers."""
+    if given is None:
+        first = free_ports(2 * nodes)
+        return [(port, port + 1) for port in range(first, first + 2 * nodes, 2)]
+    first = free_ports(nodes)
+    return [(port, first + at) for at, port in enumerate(given)]
+
+
+def _directly(_: int, ports: tuple[int, int]) -> tuple[int, int]:
+    return ports
+
+
+def check_directory(directory: Path, nodes: int) -> None:
+    """Raise EmbeddedBrokerError if a folder has the data of another number of nodes."""
+    folders = sum(_identity(directory / str(number)).exists() for number in range(1, MOST_NODES + 1))
+    held = 1 if _identity(directory).exists() else folders
+    if held not in (0, nodes):
+        message = (
+            f"{directory} has the data of --nodes {held}, not of --nodes {nodes}: give that number, or another "
+            "directory"
+        )
+        raise EmbeddedBrokerError(message)
+
+
+def _known_cluster(directory: Path) -> str:
+    """Return the identifier of the cluster whose data a folder has; empty if it has none."""
+    identity = _identity(directory / "1")
+    lines = identity.read_text(encoding="utf-8").splitlines() if identity.exists() else []
+    return next((line.partition("=")[2] for line in lines if line.startswith("cluster.id=")), "")
+
+
+def _identity(node: Path) -> Path:
+    return node / "data" / "meta.properties"

@@ -1,0 +1,96 @@
+"""Three brokers: one that leads, or that coordinates the group, dies, and answers go on."""
+
+import contextlib
+import itertools
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from streamapp.embedded import EmbeddedCluster
+from streamapp.errors import EmbeddedBrokerError
+from tests.broker.workers import PATIENCE, Installation, wait_until
+
+pytestmark = pytest.mark.broker
+
+PAUSE_S = 0.02
+BROKER_DEFAULT = -1
+
+
+class Stream:
+    """Numbered instances, one after the other, until the block ends; and a reader of their answers."""
+
+    def __init__(self, place: Installation) -> None:
+        self._place = place
+        self.answers: Counter[bytes | None] = Counter()
+        properties = {"bootstrap.servers": place.servers, "group.id": "reader", "log_level": 0}
+        self._reader = Consumer(properties)
+        topic = place.names.predictions
+        self._reader.assign([TopicPartition(topic, number, 0) for number in range(place.partitions)])
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="stream")
+        self.n = 0
+
+    def _run(self) -> None:
+        producer = self._place.producer(**{"delivery.timeout.ms": 1000 * PATIENCE})
+        for number in itertools.count():
+            key = str(number % 7)
+            producer.produce(self._place.names.instances, str(number), key, number % self._place.partitions)
+            producer.poll(0)
+            self.n = number + 1
+            if self._ended.wait(PAUSE_S):
+                break
+        assert producer.flush(PATIENCE) == 0
+
+    def read_until(self, n: int) -> None:
+        """Return when more than n answers have been read."""
+
+        def done() -> bool:
+            messages = self._reader.consume(1000, 0.1)
+            self.answers.update(message.value() for message in messages if message.error() is None)
+            return self.answers.total() > n
+
+        wait_until(done, PATIENCE, lambda: f"{self.answers.total()} answers, not more than {n}")
+
+    def go_on(self) -> None:
+        """Return when a record is answered that was written after this call."""
+        self.read_until(self.n)
+
+    @contextlib.contextmanager
+    def flows(self) -> Iterator[None]:
+        self._thread.start()
+        try:
+            yield
+        finally:
+            self._ended.set()
+            self._thread.join()
+
+    def close(self) -> None:
+        self._reader.close()
+
+
+def test_answers_go_on_when_the_leader_or_the_coordinator_is_killed(tmp_path: Path) -> None:
+    directory = tmp_path / "cluster"
+    with EmbeddedCluster(3, directory, brief=True) as cluster:
+        with pytest.raises(EmbeddedBrokerError, match="--nodes 3, not 1"):
+            EmbeddedCluster(1, directory)
+        place = Installation(cluster.bootstrap_servers, "three.", 2, tmp_path, replication=BROKER_DEFAULT)
+        replicas = cluster.metadata(place.names.journal).topics[place.names.journal].partitions[0].replicas
+        assert sorted(replicas) == [1, 2, 3]
+        with contextlib.closing(Stream(place)) as stream, place.worker("w") as worker:
+            worker.wait_until_ready()
+            with stream.flows():
+                stream.go_on()
+                leader = cluster.leader(place.names.instances, 0)
+                cluster.stop(leader, kill=True)
+                stream.go_on()
+                cluster.start(leader)
+                cluster.stop(cluster.coordinator(place.group), kill=True)
+                stream.go_on()
+            place.wait_for_lag_0(alive=[worker])
+            stream.read_until(stream.n - 1)
+            assert (len(stream.answers), set(stream.answers.values())) == (stream.n, {1})
+            assert worker.terminate() == 0
