@@ -9,16 +9,18 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks.chaos import evidence
+from benchmarks.chaos import broker_faults, evidence, pauses
 from benchmarks.chaos.acquiring import PRICES
+from benchmarks.chaos.broker_faults import BrokerFaults
 from benchmarks.chaos.checker import check, log_ends, purchases
 from benchmarks.chaos.coordinator import transactions
 from benchmarks.chaos.counts import Counts
-from benchmarks.chaos.faults import Faults
+from benchmarks.chaos.faults import KINDS, Faults
 from benchmarks.chaos.fleet import ChaosError, Fleet
 from benchmarks.chaos.installation import (
     MODELS,
@@ -29,12 +31,14 @@ from benchmarks.chaos.installation import (
     models,
 )
 from benchmarks.chaos.load import Load
+from benchmarks.chaos.pauses import AnswerTimes
+from benchmarks.chaos.proxy import Network
 from benchmarks.chaos.purchases import Purchases
 from benchmarks.chaos.reference import Reference
 from benchmarks.chaos.retention import Retention
 from benchmarks.chaos.source_tape import SourceTape
 from benchmarks.chaos.tape import Tape, values
-from streamapp.embedded import EmbeddedBroker
+from streamapp.embedded import EmbeddedBroker, EmbeddedCluster
 from streamapp.worker.task.sources import SourceName
 
 PREFIX = "chaos."
@@ -45,15 +49,30 @@ def main() -> int:
     """Run and print; return an exit code that shows whether anything was wrong."""
     options = parse()
     compile_kernels()
-    with (
-        tempfile.TemporaryDirectory(prefix="chaos-") as name,
-        EmbeddedBroker(Path(name) / "broker") as broker,
-    ):
+    with tempfile.TemporaryDirectory(prefix="chaos-") as name, brokers(options, Path(name)) as site:
         directory = options.keep or Path(name)
         directory.mkdir(parents=True, exist_ok=True)
-        report = run(options, directory, broker)
+        report = run(options, directory, *site)
     print(json.dumps(report) if options.json else "\n".join(f"{k:24} {v}" for k, v in report.items()))
     return int(bool(wrong(report)))
+
+
+Site = tuple[EmbeddedBroker] | tuple[EmbeddedCluster, Network]
+
+
+@contextmanager
+def brokers(options: argparse.Namespace, directory: Path) -> Iterator[Site]:
+    """Yield a broker, or a cluster and the network in front of it."""
+    if options.brokers == 1:
+        with EmbeddedBroker(directory / "broker") as broker:
+            yield (broker,)
+        return
+    nodes: dict[int, EmbeddedBroker] = {}
+    with Network(lambda node: nodes[node].process_group) as network:
+        cluster = EmbeddedCluster(options.brokers, directory / "brokers", through=network.through)
+        nodes |= cluster.nodes
+        with cluster:
+            yield cluster, network
 
 
 def wrong(report: dict[str, Any]) -> dict[str, Any]:
@@ -69,6 +88,10 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the command line (default: sys.argv)."""
     parser = argparse.ArgumentParser(prog="benchmarks.chaos", description=__doc__)
     parser.add_argument("--workers", type=int, default=3)
+    parser.add_argument("--brokers", type=int, choices=[1, 3, 5], default=1)
+    parser.add_argument(
+        "--kinds", nargs="+", default=[], choices=[*KINDS, *broker_faults.KINDS], help="default: all"
+    )
     parser.add_argument("--seconds", type=float, default=300.0, help="of faults; draining comes on top")
     parser.add_argument("--rate", type=float, default=3000.0, help="rows a second")
     parser.add_argument("--seed", type=int, default=1)
@@ -86,8 +109,13 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def run(options: argparse.Namespace, directory: Path, broker: EmbeddedBroker) -> dict[str, Any]:
-    """Run the load and the faults, drain, and check."""
+def run(
+    options: argparse.Namespace,
+    directory: Path,
+    broker: EmbeddedBroker | EmbeddedCluster,
+    network: Network | None = None,
+) -> dict[str, Any]:
+    """Run the load and the faults, drain, and check; `network`: the one in front of a cluster."""
     servers = broker.bootstrap_servers
     place = Installation(
         servers,
@@ -113,11 +141,15 @@ def run(options: argparse.Namespace, directory: Path, broker: EmbeddedBroker) ->
         SourceTape(servers, names.labels, PARTITIONS) as labels,
         Fleet(place.environment(options.guarantee), directory, options.workers, oracles) as fleet,
         Counts(fleet.workers) as counts,
+        AnswerTimes(servers, names.predictions, PARTITIONS) as answers,
     ):
         fleet.wait_until_ready()
         load.start()
         retention = Retention(servers, GROUP, names.instances, instances, journal)
-        faults = Faults(fleet, broker, SESSION_S, options.seed, retention)
+        of_brokers = None
+        if isinstance(broker, EmbeddedCluster) and network is not None:
+            of_brokers = BrokerFaults(broker, network, names.instances, PARTITIONS, GROUP, options.seed)
+        faults = Faults(fleet, broker, SESSION_S, options.seed, retention, of_brokers, options.kinds)
         faults.run(options.seconds)
         load.stop()
         loaded_ms = time.time_ns() // 10**6
@@ -148,6 +180,7 @@ def run(options: argparse.Namespace, directory: Path, broker: EmbeddedBroker) ->
     over = transactions(servers)
     return {
         "seed": options.seed,
+        "brokers": options.brokers,
         "guarantee": options.guarantee,
         "rate": options.rate,
         "models_max_bytes": options.models_max_bytes,
@@ -165,6 +198,7 @@ def run(options: argparse.Namespace, directory: Path, broker: EmbeddedBroker) ->
         "models": len(live),
         **said_of(bought, options.guarantee),
         **said_by(fleet),
+        "pauses": pauses.report(answers.seen, faults.times),
         "drain_seconds": round(drained, 1),
         "journal_cut_off_unread": journal.overtaken,
         "examples": findings.examples,

@@ -9,13 +9,15 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from benchmarks.chaos import broker_faults
+from benchmarks.chaos.broker_faults import BrokerFaults
 from benchmarks.chaos.fleet import ChaosError, Fleet, Worker, wait_until
 from benchmarks.chaos.retention import Retention
-from streamapp.embedded import EmbeddedBroker
+from streamapp.embedded import EmbeddedBroker, EmbeddedCluster
 
 KINDS = {  # number of each kind in a deck
     "kill": 5,
@@ -56,18 +58,26 @@ class Faults:
     def __init__(
         self,
         fleet: Fleet,
-        broker: EmbeddedBroker | None,
+        broker: EmbeddedBroker | EmbeddedCluster | None,
         session_s: float,
         seed: int,
         retention: Retention | None = None,
+        of_brokers: BrokerFaults | None = None,
+        kinds: Sequence[str] = (),
     ) -> None:
-        """`broker` is None if it may not be restarted; `session_s` is the group's session timeout."""
+        """`broker` is None if it may not be restarted; `session_s` is the group's session timeout.
+
+        `of_brokers` adds faults of the nodes of a cluster; `kinds`: those to draw from, default: all.
+        """
         self._retention = retention
         self.done: Counter[str] = Counter()
         self.freezes: list[Frozen] = []
         self.outages: list[tuple[int, int]] = []  # outages of the broker, in ms since 1970
         self._waking: list[threading.Timer] = []
+        self.times: list[tuple[str, float, float]] = []  # kind, begin and end of each (time.monotonic())
         self._fleet, self._broker, self._session = fleet, broker, session_s
+        self._of_brokers = of_brokers
+        self._kinds = kinds
         self._draw = random.Random(seed)
         self._doing: dict[str, Callable[[Worker], None]] = {
             "kill": self._kill,
@@ -76,9 +86,10 @@ class Faults:
             "freeze short": lambda worker: self._freeze(worker, self._session * self._draw.uniform(0.1, 0.5)),
             "wipe": self._wipe,
             "scale": lambda _: self._scale(),
-            "broker": lambda _: self._restart_broker(),
+            "broker": self._in_an_outage(self._restart_broker),
             "lag": self._rebalance_under_lag,
             "retention": lambda _: self._overtake(),
+            **{kind: self._in_an_outage(do) for kind, do in self._faults_of_brokers().items()},
         }
 
     def run(self, seconds: float) -> None:
@@ -103,7 +114,7 @@ class Faults:
             waking.join()
 
     def _do(self, kind: str, worker: Worker) -> None:
-        if kind not in OF_ALL:
+        if kind not in (*OF_ALL, *self._faults_of_brokers()):
             if worker.frozen and kind.startswith("freeze"):
                 return
             lives = kind == "freeze long" or (kind in ("kill", "wipe") and self._draw.random() < 0.5)
@@ -113,13 +124,16 @@ class Faults:
                 return
         if kind == "broker" and self._draw.random() < 0.5:
             self._let_wake()  # while the broker is away, no member is removed from the group
+        began = time.monotonic()
         self._doing[kind](worker)
         self.done[kind] += 1
+        self.times.append((kind, began, time.monotonic()))
 
     def _shuffled(self) -> list[str]:
         missing = {"broker": self._broker is None, "retention": self._retention is None}
-        kinds = [kind for kind in KINDS if not missing.get(kind)]
-        deck = [kind for kind in kinds for _ in range(KINDS[kind])]
+        numbers = {**KINDS, **(broker_faults.KINDS if self._of_brokers else {})}
+        kinds = [kind for kind in self._kinds or numbers if not missing.get(kind)]
+        deck = [kind for kind in kinds for _ in range(numbers[kind])]
         self._draw.shuffle(deck)
         return deck
 
@@ -183,11 +197,20 @@ class Faults:
 
     def _restart_broker(self) -> None:
         assert self._broker is not None
-        began_ms = time.time_ns() // 10**6
         self._broker.stop(kill=self._draw.random() < 0.5)
         time.sleep(self._draw.uniform(0.5, 3.0))
         self._broker.start()
-        self.outages.append((began_ms, time.time_ns() // 10**6))
+
+    def _faults_of_brokers(self) -> Mapping[str, Callable[[], None]]:
+        return {} if self._of_brokers is None else self._of_brokers.by_kind
+
+    def _in_an_outage(self, fault: Callable[[], None]) -> Callable[[Worker], None]:
+        def do(_: Worker) -> None:
+            began_ms = time.time_ns() // 10**6
+            fault()
+            self.outages.append((began_ms, time.time_ns() // 10**6))
+
+        return do
 
 
 def await_life(worker: Worker) -> None:

@@ -77,7 +77,7 @@ class Installation:
         return TopicNames(self.prefix)
 
     def create_topics(self) -> None:
-        admin.create({"bootstrap.servers": self.servers}, self.names, PARTITIONS, 1, tell=on_stderr)
+        admin.create({"bootstrap.servers": self.servers}, self.names, PARTITIONS, tell=on_stderr)
 
     @property
     def buying(self) -> tuple[str, ...]:

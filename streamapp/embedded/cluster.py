@@ -214,8 +214,8 @@ def check_directory(directory: Path, nodes: int) -> None:
     held = 1 if _identity(directory).exists() else folders
     if held not in (0, nodes):
         message = (
-            f"{directory} has the data of --nodes {held}, not of --nodes {nodes}: give that number, or another "
-            "directory"
+            f"{directory} has the data of --nodes {held}, not of --nodes {nodes}: give that number, or "
+            "another directory"
         )
         raise EmbeddedBrokerError(message)
 

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from streamapp.embedded import jars, maven
+from streamapp.embedded import EmbeddedCluster, jars, maven
+from streamapp.embedded.cluster import check_directory
 from streamapp.embedded.configuration import Membership, server_properties
 from streamapp.embedded.lock import Jar, read_lock
-from streamapp.errors import DownloadError
+from streamapp.errors import DownloadError, EmbeddedBrokerError
 
 CONTENT = {"a": b"first jar" * 100, "b": b"second jar" * 200}
 
@@ -194,3 +195,24 @@ def test_broker_listens_on_loopback_only_and_starts_groups_at_once() -> None:
     assert lines["group.initial.rebalance.delay.ms"] == "0"
     assert lines["offsets.topic.num.partitions"] == lines["transaction.state.log.num.partitions"] == "4"
     assert lines["auto.create.topics.enable"] == "false"
+
+
+def test_a_cluster_has_three_replicas_of_which_one_may_be_away() -> None:
+    member = Membership(2, "cluster", (1111, 2222), (3333, 4444), [5555, 4444, 6666])
+    lines = dict(line.split("=", 1) for line in server_properties(Path("/data"), member).splitlines())
+    assert lines["listeners"] == "PLAINTEXT://127.0.0.1:1111,CONTROLLER://127.0.0.1:2222"
+    assert lines["advertised.listeners"] == "PLAINTEXT://127.0.0.1:3333,CONTROLLER://127.0.0.1:4444"
+    assert lines["controller.quorum.voters"] == "1@127.0.0.1:5555,2@127.0.0.1:4444,3@127.0.0.1:6666"
+    assert (lines["node.id"], lines["process.roles"]) == ("2", "broker,controller")
+    assert (lines["default.replication.factor"], lines["min.insync.replicas"]) == ("3", "2")
+    assert lines["transaction.state.log.replication.factor"] == "3"
+
+
+@pytest.mark.parametrize(("folders", "held"), [(["1", "2", "3"], 3), (["."], 1)])
+def test_a_directory_is_of_one_number_of_nodes(tmp_path: Path, folders: list[str], held: int) -> None:
+    for folder in folders:
+        (tmp_path / folder / "data").mkdir(parents=True)
+        (tmp_path / folder / "data" / "meta.properties").touch()
+    check_directory(tmp_path, held)
+    with pytest.raises(EmbeddedBrokerError, match=f"has the data of --nodes {held}, not of --nodes 5"):
+        EmbeddedCluster(5, tmp_path)
