@@ -38,6 +38,10 @@ class NotYetError(Exception):
     """A condition that waiting may end, such as an open transaction of another worker."""
 
 
+class LocalCopyError(StreamappError):
+    """The copy of the snapshot table in `state.dir` cannot be read or written."""
+
+
 class ChangelogError(StreamappError):
     """A changelog with another beginning than the worker's copy on disk."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import socket
+import tempfile
 import threading
 from pathlib import Path
 from types import TracebackType
@@ -13,6 +14,7 @@ from typing import IO, Self
 from streamapp.errors import SettingsError
 
 LOCK = "lock"
+PROBE_BYTES = 1 << 16
 
 
 def host_name() -> str:
@@ -90,6 +92,17 @@ class StateDirectory:
         lock.flush()
         self._lock = lock
         return self
+
+    def failure(self) -> str:
+        """Why files cannot be written here; empty: they can. May wait for the disk."""
+        try:
+            with tempfile.TemporaryFile(dir=self.path, buffering=0) as file:
+                file.write(bytes(PROBE_BYTES))
+        except FileNotFoundError:
+            return f"{self.path} is gone; start this worker again: it reads its snapshots from their topic"
+        except OSError as error:
+            return f"state.dir={self.path.parent} cannot be written: {error.strerror}"
+        return ""
 
     def __exit__(
         self,

@@ -139,6 +139,7 @@ def run_worker(settings: Settings) -> int:
         metrics.watch(lambda: task_gauges(manager))
         metrics.watch(lambda: memory_counts(memory))
         add_parts(app, settings, instance, manager=manager, metrics=metrics, health=health, traces=traces)
+        health.disk = lambda: directory.failure() or snapshots.failure
         gc.freeze()  # modules and kernels live as long as the process: the collector can skip them
         gc.set_threshold(*GC_THRESHOLDS)
         try:
@@ -249,7 +250,7 @@ def snapshot_writer(settings: Settings, app: App, names: TopicNames, metrics: Me
 def run_app(app: App, loop: asyncio.AbstractEventLoop, health: Health) -> int:
     """Run the app until it ends; return the exit code. Raises an error that an operator can fix."""
     worker = Worker(app, loop=loop, health=health)
-    beating = loop.create_task(health.keep_beating())
+    watching = [loop.create_task(health.keep_beating()), loop.create_task(health.keep_watching_disk())]
     try:
         worker.execute_from_commandline()
     except SystemExit as end:
@@ -260,7 +261,8 @@ def run_app(app: App, loop: asyncio.AbstractEventLoop, health: Health) -> int:
             raise reason from None
         return int(end.code or 0)
     finally:
-        beating.cancel()
+        for task in watching:
+            task.cancel()
 
 
 class Worker(faust.Worker):

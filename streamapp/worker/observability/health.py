@@ -4,13 +4,14 @@
 for lag alone, nor for waiting because the broker does not answer or does not serve a partition: a restart
 would help neither.
 
-*Ready*: assigned, every partition live, none stopped, the token of the sign-in can be renewed, and no
-partition waits for a schema.
+*Ready*: assigned, every partition live, none stopped, the token of the sign-in can be renewed, no partition
+waits for a schema, and `state.dir` can be written.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -18,7 +19,10 @@ from enum import StrEnum
 
 from topics.tokens.token_source import TokenStatus
 
+logger = logging.getLogger(__name__)
+
 BEAT_SECONDS = 0.25
+DISK_SECONDS = 2.0  # between two looks at the disk
 
 
 class Stage(StrEnum):
@@ -78,6 +82,8 @@ class Health:
     unserved: Mapping[str, str] = field(
         default_factory=dict
     )  # topic-partition: why the broker does not serve it
+    disk: Callable[[], str] = lambda: ""  # why state cannot be stored; empty: it can
+    disk_failure: str = ""  # the answer of `disk` when it was last asked
     assigned: bool = False
     reading: str = ""  # current activity between the assignment and the first restore
     stopping: bool = False
@@ -88,6 +94,16 @@ class Health:
         while True:
             self.beat = self.clock()
             await asyncio.sleep(BEAT_SECONDS)
+
+    async def keep_watching_disk(self) -> None:
+        """Note whether state can be stored, and log changes of that, until cancelled."""
+        while True:
+            before, self.disk_failure = self.disk_failure, await asyncio.to_thread(self.disk)
+            if self.disk_failure and not before:
+                logger.error("%s; answers and commits go on, snapshots wait for it", self.disk_failure)
+            elif before and not self.disk_failure:
+                logger.info("state.dir can be written again")
+            await asyncio.sleep(DISK_SECONDS)
 
     def lags(self, lag: int) -> None:
         """Note how many offsets are not committed; called in every iteration of the driver."""
@@ -146,6 +162,8 @@ class Health:
                 "assigned", self.assigned, "" if self.assigned else self.reading or "waiting for the group"
             ),
         ]
+        if self.disk_failure:
+            checks.append(Check("state-directory", False, self.disk_failure))
         if self.token is not None:
             token = self.token()
             checks.append(Check("token", token.is_valid and not token.failure, str(token)))

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Final
 
-from streamapp.errors import NotYetError
+from streamapp.errors import LocalCopyError, NotYetError
 from streamapp.worker import faults
 from streamapp.worker.blocking_calls import run_blocking
 from streamapp.worker.journal.ledger import Ledger
@@ -124,7 +124,7 @@ class Assignments:
         try:
             await self._committer.open()
             restored = await run_blocking(lambda: self._restore(request))
-        except (NotYetError, AbandonedError, TopicsError) as error:
+        except (NotYetError, AbandonedError, TopicsError, LocalCopyError) as error:
             if isinstance(error, HungError):
                 await self._committer.end(error)
             raise

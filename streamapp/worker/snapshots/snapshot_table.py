@@ -14,6 +14,10 @@ from typing import Any, Final, cast
 
 from faust.tables.table import Table
 
+from streamapp.worker.snapshots.table_store import TableStore, is_damage
+
+logger = logging.getLogger(__name__)
+
 NAME: Final = "snapshots"
 
 RECOVERY_RECORDS: Final = 32
@@ -65,6 +69,20 @@ class ContiguousTable(Table[bytes, bytes]):
 
     logger = logging.getLogger("faust.kafkabatch")  # keeps service messages out of our log
 
+    def _new_store_by_url(self, url: Any) -> TableStore:
+        return TableStore(
+            url,
+            self.app,
+            self,
+            table_name=self.name,
+            key_type=self.key_type,
+            key_serializer=self.key_serializer,
+            value_serializer=self.value_serializer,
+            value_type=self.value_type,
+            loop=self.loop,
+            options=self.options,
+        )
+
     def _on_changelog_sent(self, sent: Any) -> None:
         written = sent.result()
         open_ones: Any = cast(Any, self.data)._dbs  # noqa: SLF001 - asking for a closed one would open it
@@ -72,7 +90,10 @@ class ContiguousTable(Table[bytes, bytes]):
             return  # the partition was revoked: its next owner reads this again
         persisted = self.data.persisted_offset(written.topic_partition)
         if written.offset == (0 if persisted is None else persisted + 1):
-            self.data.set_persisted_offset(written.topic_partition, written.offset)
+            try:
+                self.data.set_persisted_offset(written.topic_partition, written.offset)
+            except Exception as error:  # noqa: BLE001 - RocksDB's; what is not noted is read again
+                logger.warning("partition %d: %s", written.topic_partition.partition, error)
 
 
 class ClosedError(Exception):
@@ -101,29 +122,47 @@ class SnapshotTable:
         # reference to it: an abandoned restore must not keep one.
         tables = [data._db_for_partition(partition)]  # noqa: SLF001 - Faust has no door to one partition
 
-        def db() -> Any:
+        def ask(question: Callable[[Any], Any]) -> Any:
             try:
-                return tables[0]
+                db = tables[0]
             except IndexError:
                 raise ClosedError from None
+            try:
+                return question(db)
+            except Exception as error:
+                raise data.failure(partition, error) from error
 
         return Chunks(
-            lambda key: cast(bytes | None, db().get(key)),
-            lambda: [key for key in db().keys() if key != data.offset_key],  # noqa: SIM118
+            lambda key: cast(bytes | None, ask(lambda db: db.get(key))),
+            lambda: [key for key in ask(lambda db: list(db.keys())) if key != data.offset_key],
             tables.clear,
         )
 
     async def write(self, partition: int, items: Iterable[tuple[bytes, bytes | None]]) -> None:
-        """Write values (None: remove the key); return when the changelog's broker has acknowledged them."""
-        db = self._table.data._db_for_partition(partition)  # noqa: SLF001
+        """Write values (None: remove the key); return when the changelog's broker has acknowledged them.
+
+        LocalCopyError if the disk does not take them; a damaged copy is then an empty one.
+        """
         acknowledged = []
         for key, value in items:
+            self._write_here(partition, key, value)
+            acknowledged.append(self._table.send_changelog(partition, key, value))
+        await asyncio.gather(*acknowledged)
+
+    def _write_here(self, partition: int, key: bytes, value: bytes | None) -> None:
+        data = self._table.data
+        db = data._db_for_partition(partition)  # noqa: SLF001
+        try:
             if value is None:
                 db.delete(key)
             else:
                 db.put(key, value)
-            acknowledged.append(self._table.send_changelog(partition, key, value))
-        await asyncio.gather(*acknowledged)
+        except Exception as error:
+            failure = data.failure(partition, error)
+            if is_damage(error):
+                del db  # RocksDB's lock lasts as long as any reference
+                data.discard(partition)
+            raise failure from error
 
     async def remove(self, partition: int, keys: Sequence[bytes]) -> None:
         await self.write(partition, ((key, None) for key in keys))

@@ -118,6 +118,7 @@ class PartitionSnapshots:
         self.live = asyncio.Event()  # the table of the partition is open
         self.moved = False  # something of this incarnation is in the journal
         self.unreachable = False  # the offset where a cut would begin could not be read in time
+        self.failure = ""  # why a part of the snapshot under way is not written yet; empty: no failure
         self._gone = asyncio.Event()
         self._base = base
         self._incarnation = incarnation
@@ -228,8 +229,10 @@ class PartitionSnapshots:
                 await table.write(number, items)
             except Exception as error:  # noqa: BLE001 - whatever it is, nothing may count as written
                 logger.warning("partition %d: a part of a snapshot is not written, again: %s", number, error)
+                self.failure = str(error)
                 await self.rest(RETRY_SECONDS)
             else:
+                self.failure = ""
                 return
 
     async def rest(self, seconds: float) -> None:
@@ -318,6 +321,11 @@ class SnapshotWriter:
             for number, partition in self._partitions.items()
             if partition.has_changed and not self._stopped
         ]
+
+    @property
+    def failure(self) -> str:
+        """Why a part of a snapshot is not written yet; empty: there is no failure."""
+        return next((state.failure for state in self._partitions.values() if state.failure), "")
 
     async def stop(self) -> None:
         """Stop writing; return when the current write is done, or after a while."""

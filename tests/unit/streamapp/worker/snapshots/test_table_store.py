@@ -1,0 +1,102 @@
+"""The local copy of the snapshot table on real RocksDB: a damaged one is deleted and read again."""
+
+import asyncio
+import logging
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import faust
+import pytest
+from faust.types import TP
+
+from streamapp.errors import LocalCopyError
+from streamapp.worker.snapshots.snapshot_table import SnapshotTable, add_table
+
+PLACE = TP("t.snapshots", 0)
+
+
+def open_table(directory: Path) -> Any:
+    app = faust.App("test", store="rocksdb://", autodiscover=False, datadir=str(directory))
+    return add_table(app, PLACE.topic)
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Path:
+    """A directory whose copy of partition 0 has values and an offset; the folder of its files."""
+    data = open_table(tmp_path).data
+    db = data._db_for_partition(0)
+    for number in range(100):
+        db.put(b"%d" % number, bytes(range(256)) * 8)
+    data.set_persisted_offset(PLACE, 7)
+    db.flush()
+    db.close()
+    return Path(data.partition_path(0))
+
+
+def flip(file: Path, at: slice) -> None:
+    content = bytearray(file.read_bytes())
+    content[at] = bytes(byte ^ 0xFF for byte in content[at])
+    file.write_bytes(content)
+
+
+@pytest.mark.parametrize(("pattern", "at"), [("CURRENT", slice(None)), ("MANIFEST-*", slice(20, 60))])
+def test_a_copy_that_cannot_be_opened_is_deleted(
+    tmp_path: Path, written: Path, pattern: str, at: slice, caplog: pytest.LogCaptureFixture
+) -> None:
+    (file,) = written.glob(pattern)
+    flip(file, at)
+    with caplog.at_level(logging.WARNING):
+        data = open_table(tmp_path).data
+        assert data.persisted_offset(PLACE) is None  # so the topic is read from its beginning
+    assert f"partition 0: the copy of the snapshot table in {written} is damaged (Corruption" in caplog.text
+    data.set_persisted_offset(PLACE, 9)
+    assert data.persisted_offset(PLACE) == 9
+
+
+def test_a_copy_whose_values_are_damaged_is_deleted_at_the_next_start(tmp_path: Path, written: Path) -> None:
+    (file,) = written.glob("*.sst")
+    flip(file, slice(10, 400))
+    table = open_table(tmp_path)
+    chunks = SnapshotTable(table).chunks(0)
+    with pytest.raises(LocalCopyError, match=r"is damaged \(Corruption.*next start deletes it"):
+        [chunks.get(b"%d" % number) for number in range(100)]
+    chunks.close()
+    table.data._dbs.pop(0).close()
+    again = open_table(tmp_path).data
+    assert again.persisted_offset(PLACE) is None
+    assert again._db_for_partition(0).get(b"1") is None
+
+
+class Refusing:
+    """A database that does not take any value; it stands for RocksDB after an error in the background."""
+
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+
+    def put(self, key: bytes, value: bytes) -> None:
+        raise Exception(self._reason)
+
+
+@pytest.mark.parametrize(
+    ("reason", "words", "remains"),
+    [
+        ("IO error: No space left on device", "cannot be written", True),
+        ("Corruption: block checksum mismatch", "is damaged", False),
+    ],
+)
+def test_a_write_that_fails_is_named_and_only_a_damaged_copy_goes(
+    tmp_path: Path, written: Path, reason: str, words: str, remains: bool
+) -> None:
+    async def story() -> None:
+        table = open_table(tmp_path)
+        sent = []
+        stands_for_faust = SimpleNamespace(data=table.data, send_changelog=lambda *item: sent.append(item))
+        table.data._dbs[0] = Refusing(reason)
+        with pytest.raises(LocalCopyError, match=words):
+            await SnapshotTable(stands_for_faust).write(0, [(b"k", b"v")])
+        assert sent == []
+        table.data._dbs.clear()
+        assert (table.data.persisted_offset(PLACE) == 7) is remains
+
+    asyncio.run(story())
