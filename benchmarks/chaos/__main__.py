@@ -31,8 +31,8 @@ from benchmarks.chaos.installation import (
     models,
 )
 from benchmarks.chaos.load import Load
+from benchmarks.chaos.network import Network
 from benchmarks.chaos.pauses import AnswerTimes
-from benchmarks.chaos.proxy import Network
 from benchmarks.chaos.purchases import Purchases
 from benchmarks.chaos.reference import Reference
 from benchmarks.chaos.retention import Retention

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from benchmarks.chaos.proxy import Network
+from benchmarks.chaos.network import Network
 from streamapp.embedded import EmbeddedCluster
 
 FENCED_S: Final = 9.0

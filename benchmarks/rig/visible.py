@@ -8,6 +8,7 @@ from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from topics.clients.cluster import refresh_leaders
+from topics.fetching.group_description import describe_group
 
 REQUEST_SECONDS = 60.0  # a broker on a busy machine is slow
 LEADER_SECONDS = 150.0  # longer for a new topic
@@ -118,11 +119,10 @@ class Cluster:
 
     def has_assignment(self, group: str) -> bool:
         """Return whether a member of `group` has partitions."""
-        futures = self._admin.describe_consumer_groups([group], request_timeout=REQUEST_SECONDS)
         try:
-            description = futures[group].result()
+            described = describe_group({"bootstrap.servers": self.bootstrap}, group, REQUEST_SECONDS)
         except KafkaException as error:
             if error.args[0].code() not in NO_COORDINATOR_YET:
                 raise
             return False
-        return any(member.assignment and member.assignment.topic_partitions for member in description.members)
+        return any(member.topics for member in described.members)

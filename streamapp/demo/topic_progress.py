@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import Consumer, ConsumerGroupState, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from topics.definitions import TopicNames
+from topics.fetching.group_description import describe_group
 
 REQUEST_SECONDS = 60.0
 LOOK_SECONDS = 1.0
@@ -35,6 +36,7 @@ class DemoCluster:
         self, kafka: Mapping[str, Any], names: TopicNames, group: str, partitions: int, *, features: bool
     ) -> None:
         """`group`: of the workers; the oracles' groups begin with it. `features`: two oracles run."""
+        self._kafka = kafka
         self._client = AdminClient({**kafka, "log_level": 0})
         self._names = names
         inputs = (names.instances, names.feature_values, names.labels, names.controls)
@@ -87,9 +89,8 @@ class DemoCluster:
 
     def has_members(self, group: str) -> bool:
         """Whether a consumer group has assigned its partitions."""
-        asked = self._client.describe_consumer_groups([group], request_timeout=REQUEST_SECONDS)[group]
         try:
-            return bool(asked.result().state == ConsumerGroupState.STABLE)
+            return describe_group(self._kafka, group, REQUEST_SECONDS).state == "Stable"
         except KafkaException:  # a new broker has no group coordinator at first
             return False
 

@@ -11,17 +11,20 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 from streamapp.embedded.broker import EmbeddedBroker, new_cluster
 from streamapp.embedded.configuration import Membership
 from streamapp.embedded.jars import fetch_jars
 from streamapp.errors import EmbeddedBrokerError
 from streamapp.worker.reserved_ports import HOST, free_ports
+from topics.fetching.group_description import describe_group
 from topics.patience import Patience
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import ClusterMetadata
+
+Answer = TypeVar("Answer")
 
 MOST_NODES: Final = 9
 NODE_HEAP_MB: Final = 256
@@ -136,18 +139,27 @@ class EmbeddedCluster:
 
     def coordinator(self, group: str) -> int:
         """Number of the node that coordinates a consumer group."""
-        from confluent_kafka.admin import AdminClient
-
-        client = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
-        described = client.describe_consumer_groups([group], request_timeout=ANSWER_S)[group]
-        return int(described.result(ANSWER_S).coordinator.id)
+        kafka = {"bootstrap.servers": self.bootstrap_servers}
+        return self._answer(lambda: describe_group(kafka, group, ANSWER_S).coordinator)
 
     def metadata(self, topic: str | None = None) -> ClusterMetadata:
         """Brokers and topics, as a node that runs reports them."""
         from confluent_kafka.admin import AdminClient
 
+        names = [] if topic is None else [topic]
         client = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
-        return client.list_topics(*([] if topic is None else [topic]), timeout=ANSWER_S)
+        return self._answer(lambda: client.list_topics(*names, timeout=ANSWER_S))
+
+    def _answer(self, ask: Callable[[], Answer]) -> Answer:
+        """Return an answer of the cluster, whose nodes come and go: the question is repeated until then."""
+        from confluent_kafka import KafkaException
+
+        patience = Patience(math.inf, self._tell)
+        while True:
+            try:
+                return ask()
+            except KafkaException as failure:
+                patience.pause(f"no node answers: {failure.args[0].str()}")
 
     def wait(self) -> int:
         """Block until no majority of the nodes runs; return the exit status of the last one that ended."""
@@ -195,13 +207,13 @@ class EmbeddedCluster:
         self.close()
 
 
-def _ports(nodes: int, given: Sequence[int] | None) -> list[tuple[int, int]]:
+def _ports(nodes: int, ports: Sequence[int] | None) -> list[tuple[int, int]]:
     """Return the ports of each node: for clients, and for controllers."""
-    if given is None:
+    if ports is None:
         first = free_ports(2 * nodes)
         return [(port, port + 1) for port in range(first, first + 2 * nodes, 2)]
     first = free_ports(nodes)
-    return [(port, first + at) for at, port in enumerate(given)]
+    return [(port, first + at) for at, port in enumerate(ports)]
 
 
 def _directly(_: int, ports: tuple[int, int]) -> tuple[int, int]:
@@ -211,10 +223,10 @@ def _directly(_: int, ports: tuple[int, int]) -> tuple[int, int]:
 def check_directory(directory: Path, nodes: int) -> None:
     """Raise EmbeddedBrokerError if a folder has the data of another number of nodes."""
     folders = sum(_identity(directory / str(number)).exists() for number in range(1, MOST_NODES + 1))
-    held = 1 if _identity(directory).exists() else folders
-    if held not in (0, nodes):
+    present = 1 if _identity(directory).exists() else folders
+    if present not in (0, nodes):
         message = (
-            f"{directory} has the data of --nodes {held}, not of --nodes {nodes}: give that number, or "
+            f"{directory} has the data of --nodes {present}, not of --nodes {nodes}: give that number, or "
             "another directory"
         )
         raise EmbeddedBrokerError(message)

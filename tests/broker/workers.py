@@ -41,6 +41,7 @@ from tests.broker.fork_server import ForkedProcess
 from topics.clients import admin
 from topics.clients.cluster import NOT_YET, Cluster
 from topics.definitions import TopicNames
+from topics.fetching.group_description import describe_group
 
 PATIENCE = 150  # seconds; no test is about speed, and the machine may be busy with other things
 ECHO = "tests.broker.echo_worker"
@@ -82,8 +83,8 @@ class Installation:
 
     def members(self) -> set[str]:
         """The static names of the group's members, living or waited for."""
-        (described,) = self.cluster.client.describe_consumer_groups([self.group]).values()
-        return {str(member.group_instance_id) for member in described.result(PATIENCE).members}
+        described = describe_group({"bootstrap.servers": self.servers}, self.group, PATIENCE)
+        return {str(member.group_instance_id) for member in described.members}
 
     @property
     def group(self) -> str:

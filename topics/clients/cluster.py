@@ -135,6 +135,7 @@ class Cluster:
         if not self.address:
             message = "bootstrap.servers must be set, for example bootstrap.servers=localhost:9092"
             raise BrokerError(message)
+        self.kafka = kafka
         self.timeout = timeout
         self._patience_s = patience_s
         self.access = Access.of(kafka)

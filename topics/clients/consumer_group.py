@@ -11,6 +11,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from topics.clients.access import denied_kind
 from topics.clients.cluster import NOT_YET, TIMEOUT_S, UNANSWERED, Cluster
+from topics.fetching.group_description import DescribedMember, describe_group
 from topics.patience import LEAST_S, Patience
 
 Tell = Callable[[str], object]
@@ -44,30 +45,26 @@ def described_members_of(
 ) -> list[GroupMember]:
     """Return the members with their topics; `tell` gets a line of progress during the wait."""
     return [
-        GroupMember(
-            str(member.group_instance_id or member.member_id),
-            str(member.host).lstrip("/"),
-            frozenset(tp.topic for tp in member.assignment.topic_partitions),
-        )
+        GroupMember(str(member.group_instance_id or member.member_id), member.host, member.topics)
         for member in _members(kafka, group, tell=tell)
     ]
 
 
 def _members(
     kafka: Mapping[str, Any], group: str, seconds: float = LEAST_S, tell: Tell = lambda _: None
-) -> Sequence[Any]:
+) -> Sequence[DescribedMember]:
     """Request the members from the group's coordinator, repeatedly while it moves; may raise BrokerError."""
     cluster = Cluster(kafka)
     patience = Patience(seconds, tell)
     while True:
-        (future,) = cluster.client.describe_consumer_groups([group], request_timeout=cluster.timeout).values()
-        failure = future.exception(timeout=cluster.timeout + 1)
-        is_early = isinstance(failure, KafkaException) and _passes(cluster, failure)
-        if not is_early or patience.is_over:
-            break
+        try:
+            return describe_group(kafka, group, cluster.timeout).members
+        except KafkaException as failure:
+            if failure.args[0].code() in UNANSWERED:
+                cluster.topics()  # its error names the reason if there is no broker at all
+            if not _passes(cluster, failure) or patience.is_over:
+                raise cluster.error(failure, group, "Describe", "group") from None
         cluster.client.poll(patience.pause(f"the coordinator of group {group} does not answer yet"))
-    members: Sequence[Any] = cluster.result(future, group, "Describe", "group").members
-    return members
 
 
 def committed_of(
@@ -112,10 +109,11 @@ def _passes(cluster: Cluster, failure: KafkaException) -> bool:
 
 def raise_if_denied(cluster: Cluster, group: str) -> None:
     """Raise if this client may not see the group: a request for its offsets then only times out."""
-    (answer,) = cluster.client.describe_consumer_groups([group], request_timeout=cluster.timeout).values()
-    failure = answer.exception(timeout=cluster.timeout + 1)
-    if isinstance(failure, KafkaException) and denied_kind(failure.args[0].code()) == "group":
-        raise cluster.error(failure, group, "Describe")
+    try:
+        describe_group(cluster.kafka, group, cluster.timeout)
+    except KafkaException as failure:
+        if denied_kind(failure.args[0].code()) == "group":
+            raise cluster.error(failure, group, "Describe") from None
 
 
 def is_occupied(group: str, members: list[str]) -> str:

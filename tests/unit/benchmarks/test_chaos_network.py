@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.chaos.network import HOST, Network
 from benchmarks.chaos.pauses import pauses, report
-from benchmarks.chaos.proxy import HOST, Network
 
 SECONDS = 60
 OURS = 3  # the node to which this process belongs

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,13 +25,10 @@ class Coordinator:
         self._members = [SimpleNamespace(member_id=a, group_instance_id=b) for a, b in members]
         self.polls = 0
 
-    def describe_consumer_groups(self, groups: list[str], request_timeout: float) -> dict[str, Future[Any]]:
-        future: Future[Any] = Future()
+    def describe(self, _kafka: Any, _group: str, _seconds: float) -> SimpleNamespace:
         if self._codes:
-            future.set_exception(KafkaException(KafkaError(self._codes.pop(0))))
-        else:
-            future.set_result(SimpleNamespace(members=self._members))
-        return {groups[0]: future}
+            raise KafkaException(KafkaError(self._codes.pop(0)))
+        return SimpleNamespace(members=self._members)
 
     def poll(self, seconds: float) -> None:
         self.polls += 1
@@ -43,6 +39,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, coordinator: Coordinator) -> Coordina
         client = coordinator
 
     monkeypatch.setattr(module, "Cluster", Known)
+    monkeypatch.setattr(module, "describe_group", coordinator.describe)
     return coordinator
 
 

@@ -101,7 +101,7 @@ class Network:
     ) -> None:
         source = self._source(writer.get_extra_info("peername")[1])
         nodes = frozenset({node} if source is None else {node, source})
-        if "reset" in {self._harmed.get(each) for each in nodes}:
+        if "reset" in {self._harmed.get(end) for end in nodes}:
             writer.transport.abort()
             return
         try:
@@ -137,7 +137,7 @@ class Network:
 
     async def _cut_off(self, node: int, harm: Harm) -> None:
         self._harmed[node] = harm
-        for connection in [each for each in self._connections if node in each.nodes]:
+        for connection in self._connections_of(node):
             self._let_flow(connection)
             if harm == "reset":
                 connection.reset()
@@ -146,7 +146,7 @@ class Network:
         self._delays[node] = seconds
 
     async def _leave_half_open(self, node: int) -> None:
-        for connection in [each for each in self._connections if node in each.nodes]:
+        for connection in self._connections_of(node):
             connection.is_dead = True
             connection.server.transport.abort()
 
@@ -166,6 +166,9 @@ class Network:
         for task in remaining:
             task.cancel()
         await asyncio.gather(*remaining, return_exceptions=True)
+
+    def _connections_of(self, node: int) -> list[Connection]:
+        return [connection for connection in self._connections if node in connection.nodes]
 
     def _let_flow(self, connection: Connection) -> None:
         if connection.nodes & self._harmed.keys():
