@@ -85,10 +85,12 @@ def test_answers_go_on_when_the_leader_or_the_coordinator_is_killed(tmp_path: Pa
                 cluster.stop(leader, kill=True)
                 stream.go_on()
                 cluster.start(leader)
-                cluster.stop(cluster.coordinator(place.group), kill=True)
+                coordinator = cluster.coordinator(place.group)
+                cluster.stop(coordinator, kill=True)
                 # librdkafka's own request for this would end the process: see `group_description`.
                 assert members_of({"bootstrap.servers": place.servers}, place.group) == ["w"]
                 stream.go_on()
+                cluster.start(coordinator)
             place.wait_for_lag_0(alive=[worker])
             stream.read_until(stream.n - 1)
             assert (len(stream.answers), set(stream.answers.values())) == (stream.n, {1})

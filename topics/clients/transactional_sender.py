@@ -19,6 +19,7 @@ from typing import Any, Final
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from topics.clients.access import Access, denied_kind
+from topics.clients.client_calls import CHECK_S, MAX_CHECKS, AbandonedCallError, ClientCalls
 from topics.clients.sender import Sender
 from topics.columns.records import Headers, Ints64
 from topics.errors import AbortedError, BrokerError, FencedError
@@ -92,6 +93,7 @@ class TransactionalSender(Sender):
         self.in_transaction = False
         self.is_open = False
         self._opening = threading.Lock()
+        self._client_calls = ClientCalls()
         self._calls = itertools.count(1)
         self.call: int | None = None
         """Number of the client call that a step waits for, or None."""
@@ -105,7 +107,7 @@ class TransactionalSender(Sender):
         with self._opening:
             while not self.is_open:
                 try:
-                    self._patiently(lambda: self._producer.init_transactions(STEP_S))
+                    self._patiently(lambda: self._wait(self._producer.init_transactions, STEP_S))
                     self.is_open = True
                 except StuckError as error:
                     self._replace(error)
@@ -145,10 +147,17 @@ class TransactionalSender(Sender):
             for (topic, partition), at in offsets.items()
         ]
         if positions:
-            self._patiently(lambda: self._producer.send_offsets_to_transaction(positions, group, STEP_S))
-        self._patiently(lambda: self._producer.commit_transaction(STEP_S))
+            self._patiently(
+                lambda: self._wait(self._producer.send_offsets_to_transaction, positions, group, STEP_S)
+            )
+        self._patiently(lambda: self._wait(self._producer.commit_transaction, STEP_S))
         self.in_transaction = False
         self.check()
+
+    def close(self) -> None:
+        """Give up undelivered records, and end the thread of the client's calls."""
+        super().close()
+        self._client_calls.end()
 
     def abort(self) -> None:
         """Discard everything sent since the last commit; call `open` again before sending more."""
@@ -156,7 +165,7 @@ class TransactionalSender(Sender):
             self._forget_offered()
         try:
             if self.in_transaction:
-                self._patiently(lambda: self._producer.abort_transaction(STEP_S), ABORT_S)
+                self._patiently(lambda: self._wait(self._producer.abort_transaction, STEP_S), ABORT_S)
             if self._failures.fatal is not None:
                 raise self._failures.fatal
         except BrokerError as error:
@@ -228,6 +237,18 @@ class TransactionalSender(Sender):
                 return
             finally:
                 self.call = None
+
+    def _wait(self, call: Callable[..., object], *arguments: object) -> None:
+        """Run a call that waits for the broker for at most STEP_S; StuckError if it never returns."""
+        try:
+            self._client_calls.run(lambda: call(*arguments))
+        except AbandonedCallError:
+            self._client_calls = ClientCalls()
+            message = (
+                f"the Kafka client has not returned from a call for {MAX_CHECKS * CHECK_S:g} s, though it "
+                f"was given {STEP_S:g}"
+            )
+            raise StuckError(message) from None
 
     def _check_stopping(self) -> None:
         """Raise if there is no reason to wait for the broker any longer."""

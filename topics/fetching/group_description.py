@@ -45,7 +45,7 @@ class DescribedGroup:
     members: Sequence[DescribedMember]
 
 
-class _DescribeGroupsResponse(Response):
+class _DescribeGroupsResponse(Response):  # type: ignore[misc] # aiokafka has no types
     API_KEY = 15
     API_VERSION = 4
     SCHEMA = Schema(
@@ -75,14 +75,14 @@ class _DescribeGroupsResponse(Response):
     )
 
 
-class _DescribeGroupsStruct(RequestStruct):
+class _DescribeGroupsStruct(RequestStruct):  # type: ignore[misc]
     API_KEY = 15
     API_VERSION = 4  # the first one with the names of static members; brokers since 2.4 have it
     RESPONSE_TYPE = _DescribeGroupsResponse
     SCHEMA = Schema(("groups", Array(_TEXT)), ("include_authorized_operations", Boolean))
 
 
-class _DescribeGroups(Request[_DescribeGroupsStruct]):
+class _DescribeGroups(Request[_DescribeGroupsStruct]):  # type: ignore[misc]
     API_KEY = 15
 
     def __init__(self, group: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from topics.clients import transactional_sender
+from topics.clients import client_calls, transactional_sender
 from topics.clients.transactional_sender import PAUSE_S, TransactionalSender
 from topics.errors import AbortedError
 
@@ -107,6 +107,36 @@ def test_an_abort_behind_a_step_that_has_not_come_to_an_end_gets_a_new_client_at
     assert busy.steps == ["abort", "purge"]
     assert sender._producer is not busy
     assert (sender.in_transaction, sender.is_open) == (False, False)
+
+
+def test_a_call_that_never_returns_is_abandoned_and_the_client_replaced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """librdkafka loses the answer to it when a coordinator goes away."""
+    never = threading.Event()
+
+    class Hung(StuckProducer):
+        def send_offsets_to_transaction(self, positions: Any, group: bytes, timeout: float) -> None:
+            self.steps.append("offsets")
+            never.wait()
+
+        def abort_transaction(self, timeout: float) -> None:
+            self.steps.append("abort")
+            conflict = KafkaError._CONFLICT
+            raise KafkaException(KafkaError(conflict, "another call is in progress", False, True))
+
+    monkeypatch.setattr(client_calls, "CHECK_S", 0.01)
+    sender: Any = TransactionalSender({"bootstrap.servers": "127.0.0.1:1"}, "worker-1")
+    sender._producer = hung = Hung()
+    sender.in_transaction = sender.is_open = True
+    with pytest.raises(AbortedError, match="has not returned from a call"):
+        sender.commit({("instances", 0): 7}, b"group")
+    sender.abort()
+    assert hung.steps == ["offsets", "abort", "purge"]
+    assert sender._producer is not hung
+    assert (sender.in_transaction, sender.is_open) == (False, False)
+    never.set()
+    sender.close()
 
 
 @pytest.mark.usefixtures("five_seconds_a_look")

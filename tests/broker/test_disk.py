@@ -1,0 +1,118 @@
+"""The disk of `state.dir` is full, damaged or gone: /readyz names it, nothing is lost, the worker goes on."""
+
+import contextlib
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import pytest
+
+from tests.broker.workers import PATIENCE, Installation, WorkerProcess, wait_until
+from tests.conftest import Broker
+
+pytestmark = pytest.mark.broker
+
+FREQUENT = {"GROVE_SNAPSHOT_MAX_REPLAY_MS": "1", "GROVE_SNAPSHOT_INTERVAL_MS": "200"}
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system with room for 32 MB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m", "none", place], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("file systems cannot be mounted here")
+    yield place
+    subprocess.run(["umount", "-l", place], check=True)
+
+
+def fill(place: Path) -> Path:
+    """Write a file until there is no room."""
+    ballast = place / "ballast"
+    with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while True:
+            file.write(bytes(1 << 12))
+    return ballast
+
+
+class Story:
+    """Instances with labels, which a worker answers."""
+
+    def __init__(self, place: Installation, worker: WorkerProcess) -> None:
+        self._place, self._worker = place, worker
+        self._n = 0
+
+    def go_on(self) -> None:
+        """Send more instances; return when all are answered and committed."""
+        producer = self._place.producer()
+        for number in range(self._n, self._n + 20):
+            value = {"id": str(number), "features": {"a": number % 7}, "label": str(number % 2)}
+            producer.produce(self._place.names.instances, orjson.dumps(value), "key", 0)
+        assert producer.flush(PATIENCE) == 0
+        self._n += 20
+        self._place.wait_for_lag_0(alive=[self._worker])
+
+    def write_snapshot(self) -> None:
+        """Go on, and return when a further snapshot is complete."""
+        before = self._worker.log.count("is complete: ")
+        self.go_on()
+        wait_until(
+            lambda: self._worker.log.count("is complete: ") > before, PATIENCE, lambda: self._worker.log
+        )
+
+    def wait_for(self, words: str) -> None:
+        wait_until(
+            lambda: words in self._worker.page("/readyz?verbose")[1], PATIENCE, lambda: self._worker.log
+        )
+
+    def check_answers(self) -> None:
+        ids = [answer["id"] for answer in self._place.read(self._place.names.predictions)]
+        assert ids == [str(number) for number in range(self._n)]
+
+
+def test_a_disk_that_is_full_damaged_or_gone(broker: Broker, tmp_path: Path, disk: Path) -> None:
+    place = Installation(
+        broker.bootstrap_servers,
+        "disk.",
+        1,
+        tmp_path,
+        {**FREQUENT, "GROVE_STATE_DIR": str(disk / "state")},
+        module="streamapp worker",
+    )
+    worker = place.worker("w")
+    story = Story(place, worker)
+    with worker:
+        worker.wait_until_ready()
+        story.write_snapshot()
+
+        ballast = fill(disk)
+        story.wait_for("cannot be written: No space left on device")
+        assert worker.page("/readyz")[0] == 503
+        assert worker.page("/livez")[0] == 200
+        story.go_on()
+        assert "answers and commits go on, snapshots wait for it" in worker.log
+        ballast.unlink()
+        worker.wait_until_ready()
+        assert "state.dir can be written again" in worker.log
+        story.write_snapshot()
+
+        worker.kill()
+        (current,) = disk.glob("state/**/CURRENT")
+        current.write_bytes(b"damaged")
+        worker.start()
+        worker.wait_until_ready()
+        assert f"the copy of the snapshot table in {current.parent} is damaged (Corruption" in worker.log
+        story.write_snapshot()
+
+        shutil.rmtree(disk / "state")
+        story.wait_for("is gone; start this worker again")
+        story.go_on()
+        assert worker.terminate() == 0
+        worker.start()
+        worker.wait_until_ready()
+        story.write_snapshot()
+        story.check_answers()
+        assert worker.terminate() == 0

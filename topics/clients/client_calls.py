@@ -1,0 +1,61 @@
+"""Calls of a client that may never return although they were given seconds.
+
+librdkafka 2.16 may lose the answer to a step of a transaction when the group's coordinator goes away
+(tests/broker/test_cluster.py): the call then waits for ever. It cannot be interrupted, so it is abandoned
+with its thread, and its client must not be used any more.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from typing import Final
+
+CHECK_S: Final = 5.0
+MAX_CHECKS: Final = 6
+"""Checks are counted, not seconds: a process that was frozen for an hour misses one check only."""
+
+_Outcome = queue.SimpleQueue[BaseException | None]
+
+
+class AbandonedCallError(Exception):
+    """A call of a client did not return."""
+
+
+class ClientCalls:
+    """Runs calls one after another, in a thread that does not keep the process alive."""
+
+    def __init__(self) -> None:
+        self._calls: queue.SimpleQueue[tuple[Callable[[], object], _Outcome] | None] = queue.SimpleQueue()
+        threading.Thread(target=_serve, args=(self._calls,), name="client-calls", daemon=True).start()
+
+    def run(self, call: Callable[[], object]) -> None:
+        """Return when the call has returned, or raise its exception; AbandonedCallError if it hangs."""
+        outcome: _Outcome = queue.SimpleQueue()
+        self._calls.put((call, outcome))
+        for _ in range(MAX_CHECKS):
+            try:
+                failure = outcome.get(timeout=CHECK_S)
+            except queue.Empty:
+                continue
+            if failure is not None:
+                raise failure
+            return
+        raise AbandonedCallError
+
+    def end(self) -> None:
+        """Let the thread end after the calls so far; a call that hangs keeps it."""
+        self._calls.put(None)
+
+
+def _serve(calls: queue.SimpleQueue[tuple[Callable[[], object], _Outcome] | None]) -> None:
+    while (item := calls.get()) is not None:
+        call, outcome = item
+        try:
+            call()
+        except BaseException as failure:  # noqa: BLE001 - whatever it is, it belongs to the caller
+            outcome.put(failure)
+        else:
+            outcome.put(None)
+        del item, call, outcome  # a waiting thread must not keep a client alive
