@@ -4,6 +4,6 @@ Callers need only `with EmbeddedBroker() as broker: broker.bootstrap_servers`.
 """
 
 from streamapp.embedded.broker import EmbeddedBroker
-from streamapp.embedded.cluster import EmbeddedCluster
+from streamapp.embedded.broker_cluster import EmbeddedCluster
 
 __all__ = ["EmbeddedBroker", "EmbeddedCluster"]

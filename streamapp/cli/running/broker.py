@@ -60,7 +60,7 @@ def broker(
     from streamapp.cli.progress import say_on_stderr
     from streamapp.cli.signals import interrupted_by_terminate
     from streamapp.embedded import EmbeddedBroker, EmbeddedCluster
-    from streamapp.embedded.cluster import check_directory
+    from streamapp.embedded.broker_cluster import check_directory
     from streamapp.errors import EmbeddedBrokerError, UsageError
 
     if nodes % 2 == 0:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from streamapp.embedded import EmbeddedCluster, jars, maven
-from streamapp.embedded.cluster import check_directory
+from streamapp.embedded.broker_cluster import check_directory
 from streamapp.embedded.configuration import Membership, server_properties
 from streamapp.embedded.lock import Jar, read_lock
 from streamapp.errors import DownloadError, EmbeddedBrokerError
