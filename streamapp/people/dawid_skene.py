@@ -1,7 +1,8 @@
 """Annotator model of Dawid and Skene (1979), updated by each settled request in the order of the log.
 
-Each annotator has a confusion matrix: expected counts of (true class, answered class), above a Dirichlet
-prior under which annotators are better than chance. The posterior of a request's class is
+Each annotator has a confusion matrix: expected counts of (true class, answered class) above a Dirichlet prior
+for each true class. The mean of the prior is the annotator's accuracy over all classes, so that few answers
+to many classes are enough; that accuracy has a prior above chance. The posterior of a request's class is
 
     p(t | answers) ∝ prior(t) · Π over annotators a of P(a answers l_a | t)
 
@@ -28,9 +29,9 @@ RECENT_MAX: Final = 256
 REVISED: Final = 8
 """Requests that get a new posterior after each settled request."""
 STRENGTH: Final = 8.0
-"""Answers that the prior of one true class is worth."""
+"""Answers that the prior is worth: of one true class, and of an annotator's accuracy over all classes."""
 ACCURACY: Final = 0.7
-"""Accuracy of an annotator under the prior."""
+"""Accuracy of an annotator who has not answered yet."""
 TREE_MOST: Final = 0.9
 """Largest weight of the tree in the prior of a request."""
 
@@ -85,7 +86,10 @@ class AnnotatorModel:
         counts = self.counts.get(annotator)
         if counts is None:
             return None
-        return [[self._likelihood(counts, t, u) for u in range(len(row))] for t, row in enumerate(counts)]
+        overall = _overall(counts)
+        return [
+            [self._likelihood(counts, overall, t, u) for u in range(len(row))] for t, row in enumerate(counts)
+        ]
 
     def accuracy(self, annotator: str) -> float | None:
         """Return the probability that an annotator gives the true class; None: they are unknown."""
@@ -210,21 +214,31 @@ class AnnotatorModel:
                 weight * share + (1.0 - weight) * base for share, base in zip(shares, result, strict=True)
             ]
         for annotator, label in sorted(answers.items()):
-            counts = self.counts.get(annotator)
-            result = [p * self._likelihood(counts, t, label) for t, p in enumerate(result)]
+            counts = self.counts.get(annotator, [])
+            overall = _overall(counts)
+            result = [p * self._likelihood(counts, overall, t, label) for t, p in enumerate(result)]
             total = sum(result)
             result = [p / total for p in result]
         return result
 
-    def _likelihood(self, counts: list[Row] | None, t: int, label: int) -> float:
-        """Return P(the annotator answers `label` | the class is `t`); an unknown annotator has the prior."""
+    def _likelihood(self, counts: list[Row], overall: float, t: int, label: int) -> float:
+        """Return P(the annotator answers `label` | the class is `t`).
+
+        counts: of the annotator, [] if they are unknown; overall: their accuracy over all classes.
+        """
         n_classes = len(self.classes)
         if n_classes == 1:
             return 1.0
-        share = ACCURACY if t == label else (1.0 - ACCURACY) / (n_classes - 1)
-        if counts is None:
+        share = overall if t == label else (1.0 - overall) / (n_classes - 1)
+        if not counts:
             return share
         return (counts[t][label] + STRENGTH * share) / (sum(counts[t]) + STRENGTH)
+
+
+def _overall(counts: list[Row]) -> float:
+    """Return the accuracy of an annotator over all classes."""
+    right = sum(row[t] for t, row in enumerate(counts))
+    return (right + STRENGTH * ACCURACY) / (sum(map(sum, counts)) + STRENGTH)
 
 
 def written(model: AnnotatorModel) -> dict[str, Any]:

@@ -56,9 +56,11 @@ def batch(records: list[Record], n_classes: int, rounds: int = 100) -> tuple[Any
             given[row, names.index(name)] = int(str(label)[1:])
     is_answer = np.stack([given == label for label in range(n_classes)]).astype(float)
     posterior = is_answer.sum(2).T / is_answer.sum((0, 2))[:, None]
-    prior = STRENGTH * np.where(np.eye(n_classes), ACCURACY, (1 - ACCURACY) / (n_classes - 1))
     for _ in range(rounds):
-        counts = np.einsum("rt,lra->atl", posterior, is_answer) + prior
+        counts = np.einsum("rt,lra->atl", posterior, is_answer)
+        right = np.einsum("att->a", counts) + STRENGTH * ACCURACY
+        overall = (right / (counts.sum((1, 2)) + STRENGTH))[:, None, None]
+        counts += STRENGTH * np.where(np.eye(n_classes), overall, (1 - overall) / (n_classes - 1))
         confusion = counts / counts.sum(2, keepdims=True)
         prevalence = (posterior.sum(0) + 1) / (len(records) + n_classes)
         logs = np.log(prevalence) + np.einsum("lra,atl->rt", is_answer, np.log(confusion))

@@ -35,18 +35,18 @@ def best(probabilities: dict[str, float]) -> str:
 
 @pytest.mark.parametrize(("n_classes", "shares"), CROWDS)
 def test_the_stream_comes_close_to_the_batch_estimate(n_classes: int, shares: list[float]) -> None:
-    """Measured over seeds 1 to 8: errors at most 0.015 apart, confusion matrices at most 0.04."""
+    """Seeds 1 to 8: errors at most 0.008 apart; matrices at most 0.075, with a rare class 0.17."""
     records = crowd(5, 800, n_classes, shares)
     model, _ = settled(records)
     posterior, confusion = batch(records, n_classes)
     truth = np.array([int(record.truth[1:]) for record in records])
     n_wrong = sum(best(model.posterior(record.answers)) != record.truth for record in records)
     n_batch_wrong = int((posterior.argmax(1) != truth).sum())
-    assert abs(n_wrong - n_batch_wrong) <= 0.02 * len(records)
+    assert abs(n_wrong - n_batch_wrong) <= 0.01 * len(records)
     order = [model.classes.index(f"c{label}") for label in range(n_classes)]
     for annotator, expected in confusion.items():
         estimate = np.array(model.confusion(annotator))[np.ix_(order, order)]
-        assert np.abs(estimate - expected).mean() < 0.06, annotator
+        assert np.abs(estimate - expected).mean() < 0.08, annotator
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -108,7 +108,8 @@ def test_gold_answers_are_counts_of_a_known_class() -> None:
     rows = model.confusion("ann")
     assert rows is not None
     a, b = model.classes.index("a"), model.classes.index("b")
-    assert rows[a][b] == pytest.approx((6 + STRENGTH * (1 - ACCURACY)) / (8 + STRENGTH))
+    overall = (2 + STRENGTH * ACCURACY) / (8 + STRENGTH)
+    assert rows[a][b] == pytest.approx((6 + STRENGTH * (1 - overall)) / (8 + STRENGTH))
     assert model.posterior({"ann": "b"})["a"] > model.posterior({"bob": "b"})["a"]
 
 
