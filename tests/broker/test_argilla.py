@@ -24,7 +24,7 @@ from streamapp.bridge.argilla import Argilla
 from streamapp.bridge.bridge import Bridge, BridgePlan
 from streamapp.bridge.hook_formats import ArgillaHooks
 from streamapp.bridge.webhooks import Webhooks
-from streamapp.embedded.broker import free_ports
+from streamapp.worker.reserved_ports import free_ports
 from tests.argilla_stub import KEY
 from tests.broker.web_rig import ask, labels
 from tests.broker.workers import PATIENCE, wait_until
@@ -89,7 +89,7 @@ def _response(label: str | None) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    folder, port = tmp_path_factory.mktemp("argilla"), free_ports(1)
+    folder, port = tmp_path_factory.mktemp("argilla"), free_ports()
     assert PYTHON is not None
     log = folder / "log"
     with (
@@ -143,7 +143,7 @@ def test_requests_go_out_and_labels_come_back_once(broker: Any, tmp_path: Path, 
     kafka = {"bootstrap.servers": broker.bootstrap_servers}
     names = TopicNames(f"argilla-{uuid.uuid4().hex[:8]}.")
     admin.create(kafka, names, 3)
-    dataset, port = server.dataset(), free_ports(1)
+    dataset, port = server.dataset(), free_ports()
     about = {"url": f"http://127.0.0.1:{port}/", "events": ["response.created", "response.updated"]}
     secret = server.call("POST", "/webhooks", about)["secret"]
     client = Argilla(server.url, KEY, dataset)
