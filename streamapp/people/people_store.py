@@ -188,7 +188,8 @@ class PeopleStore:
             try:
                 yield self._connection
             except BaseException:
-                self._connection.execute("ROLLBACK")
+                if self._connection.in_transaction:  # SQLite itself has ended it if the disk is full
+                    self._connection.execute("ROLLBACK")
                 raise
             self._connection.execute("COMMIT")
 

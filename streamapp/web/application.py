@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
+import sqlite3
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from fastapi import FastAPI, Request
 from nicegui import app as nicegui_app
 from nicegui import ui
 
-from streamapp.errors import UsageError
+from streamapp.errors import StreamappError, UsageError
 from streamapp.people.pauses import PauseRule
 from streamapp.people.people_store import PeopleStore
 from streamapp.web.annotation_terms import Terms
@@ -187,6 +188,12 @@ def _run(
             for part in parts:
                 part.join(JOIN_S)
         for part in parts:
+            if isinstance(part.error, sqlite3.DatabaseError):
+                message = (
+                    f"--state {plan.store} or a file beside it: {part.error}; make room there, or name "
+                    "another file (what is lost is read from the topics)"
+                )
+                raise StreamappError(message) from part.error
             if part.error is not None:
                 raise part.error
     finally:

@@ -277,7 +277,8 @@ class Store:
             try:
                 yield self._connection
             except BaseException:
-                self._connection.execute("ROLLBACK")
+                if self._connection.in_transaction:  # SQLite itself has ended it if the disk is full
+                    self._connection.execute("ROLLBACK")
                 raise
             finally:
                 self._writer = None

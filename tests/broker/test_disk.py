@@ -3,12 +3,15 @@
 import contextlib
 import shutil
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import orjson
 import pytest
 
+from streamapp.web.watch.watch_reader import WatchReader
+from streamapp.web.watch.watched import Watched
 from tests.broker.workers import PATIENCE, Installation, WorkerProcess, wait_until
 from tests.conftest import Broker
 
@@ -36,6 +39,35 @@ def fill(place: Path) -> Path:
         while True:
             file.write(bytes(1 << 12))
     return ballast
+
+
+def test_what_the_web_application_reads_waits_for_room(
+    broker: Broker, tmp_path: Path, disk: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    place = Installation(broker.bootstrap_servers, "disk.", 1, tmp_path)
+    topic, producer = place.names.evaluations, place.producer()
+    watched = Watched(disk / "web-watched.sqlite")
+    reader = WatchReader({"bootstrap.servers": place.servers}, place.names, watched)
+    reading = threading.Thread(target=reader.run)
+    reading.start()
+
+    def read_on() -> None:
+        producer.produce(topic, b"{}", b"key", 0)
+        assert producer.flush(PATIENCE) == 0
+
+    try:
+        read_on()
+        wait_until(lambda: watched.positions(topic).get(0) == 1, PATIENCE, str)
+        ballast = fill(disk)
+        read_on()
+        words = "cannot be stored, it is tried again: database or disk is full"
+        wait_until(lambda: words in caplog.text, PATIENCE, lambda: caplog.text)
+        ballast.unlink()
+        wait_until(lambda: watched.positions(topic).get(0) == 2, PATIENCE, lambda: caplog.text)
+    finally:
+        reader.stop()
+        reading.join()
+        watched.close()
 
 
 class Story:

@@ -181,7 +181,8 @@ class Watched:
                     [(topic, partition, at) for (topic, partition), at in positions.items()],
                 )
             except BaseException:
-                self._connection.execute("ROLLBACK")
+                if self._connection.in_transaction:  # SQLite itself has ended it if the disk is full
+                    self._connection.execute("ROLLBACK")
                 raise
             self._connection.execute("COMMIT")
 
