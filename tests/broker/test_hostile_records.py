@@ -181,7 +181,7 @@ def test_no_page_runs_or_draws_what_came_through_a_worker(place: Installation, t
             page.goto(f"{model}&tab=events")
             check("split on")
             page.goto(f"{model}&tab=tree&at={at}")
-            check("as it was", "all records", "The way ends in node")
+            check("as it was", "all records", "The path ends in node")
             page.goto(f"{model}&tab=explanation&at={at}")
             check(f"instance 5 {START}")
             page.get_by_label("Place of the record").fill(HOSTILE)

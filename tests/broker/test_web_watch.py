@@ -144,11 +144,11 @@ def test_models_are_watched_while_a_worker_dies(place: Installation, tmp_path: P
             at = f"{partition_of(KEY.encode(), PARTITIONS)}:5"
             page.goto(f"{address}model?key=shop+%3C1%3E&tab=tree&at={at}")
             expect(page.get_by_role("treeitem", name="all records")).to_be_visible(timeout=patience)
-            expect(page.get_by_text("The way ends in node")).to_be_visible(timeout=patience)
+            expect(page.get_by_text("The path ends in node")).to_be_visible(timeout=patience)
             shoot(page, "model-tree", "desktop")
             record = '{"amount": 70, "age": 50, "country": "DE"}'
             page.get_by_label("A record: PARTITION:OFFSET").fill(record)
-            page.get_by_role("button", name="Show its way").click()
+            page.get_by_role("button", name="Show its path").click()
             expect(page.get_by_text("The model answers good")).to_be_visible(timeout=patience)
             page.goto(f"{address}model?key=shop+%3C1%3E&tab=explanation&at={at}")
             expect(page.get_by_text("The answer that was sent is the same.")).to_be_visible(timeout=patience)

@@ -1,4 +1,4 @@
-"""Model answers: a model at the committed offsets, ways in its tree, explanations, and comparisons."""
+"""Model answers: a model at the committed offsets, paths in its tree, explanations, and comparisons."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class ModelAnswers:
     def __init__(self, place: Installation) -> None:
         self._place = place
         self._drawn: tuple[str, ExportedModel] | None = None
-        """The model that was drawn last: the ways of records belong to its tree."""
+        """The model that was drawn last: the paths of records belong to its tree."""
 
     def model(self, key: str) -> dict[str, Any]:
         """Return a model with the nodes of its tree; OfflineError if the key has no model."""
@@ -63,7 +63,7 @@ class ModelAnswers:
         return document(exported)
 
     def path(self, key: str, at: str | None = None, features: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Return the answer of a model to a record, and the conditions on the record's way in its tree.
+        """Return the answer of a model to a record, and the conditions on the path of the record in its tree.
 
         at: place of the record in instances, PARTITION:OFFSET. features: the record itself. The model is the
         one that was drawn last, if it has the same key. UsageError if there is no such record.

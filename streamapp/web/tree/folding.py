@@ -67,7 +67,7 @@ class Folding:
         return True
 
     def reveal(self, nodes: Iterable[int]) -> int:
-        """Unfold the way to nodes, in their order; return how many of them are drawn now."""
+        """Unfold the paths to nodes, in their order; return how many of them are drawn now."""
         revealed = 0
         for node in nodes:
             if not self._unfold(self._tree.above(node)):

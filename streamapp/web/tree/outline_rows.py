@@ -33,12 +33,12 @@ class OutlineRows:
 
     def above(self, node: int) -> list[int]:
         """Return the nodes from the root to the parent of a node."""
-        way: list[int] = []
+        path: list[int] = []
         parent = self.by_number[node]["parent"]
         while parent is not None:
-            way.append(parent)
+            path.append(parent)
             parent = self.by_number[parent]["parent"]
-        return way[::-1]
+        return path[::-1]
 
     def conditions(self, node: int) -> list[str]:
         """Return the conditions from the root to a node."""
@@ -56,21 +56,21 @@ class OutlineRows:
         ]
 
     def path(self, conditions: Sequence[str]) -> list[int] | None:
-        """Return the nodes of a record's way from the root; None: the tree has no such way.
+        """Return the nodes of a record's path from the root; None: the tree has no such path.
 
         conditions: texts of the branches. A cut tree ends earlier, and so does the path.
         """
         if self.root is None:
             return None
-        way = [self.root]
+        path = [self.root]
         for condition in conditions:
-            children = self.by_number[way[-1]]["children"]
+            children = self.by_number[path[-1]]["children"]
             bare = condition.removesuffix(MISSING)
             following = [child for child in children if self.by_number[child]["branch"] == bare]
             if not following:
-                return way if not children and self.by_number[way[-1]]["leaves_below"] else None
-            way.append(following[0])
-        return way
+                return path if not children and self.by_number[path[-1]]["leaves_below"] else None
+            path.append(following[0])
+        return path
 
 
 def matched(nodes: Sequence[Row], splits: Mapping[int, Row]) -> dict[int, Row]:

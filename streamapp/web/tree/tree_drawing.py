@@ -30,9 +30,11 @@ class Highlights:
 
     selected: int | None = None
     path: Collection[int] = ()
-    """The way of a record."""
+    """The path of a record."""
     matches: Collection[int] = ()
     """Nodes that a search found."""
+    drawing: int = 0
+    """Number of the drawing, by which a script finds out that it has come."""
 
 
 def tree_svg(
@@ -49,6 +51,7 @@ def tree_svg(
     focus = looked_at.selected if looked_at.selected in drawn.places else shown[0]
     parts = [
         f'<svg role="tree" aria-label="Tree" xmlns="http://www.w3.org/2000/svg" class="grove-tree-drawing" '
+        f'data-drawing="{looked_at.drawing}" '
         f'viewBox="0 0 {drawn.width:g} {drawn.height:g}" style="--grove-width:{drawn.width:g}px">',
         '<g aria-hidden="true">',
         *_edges(tree, children, drawn, looked_at, most),
@@ -162,7 +165,7 @@ def spoken(row: Row, classes: Sequence[str], tree: OutlineRows, looked_at: Highl
     if row["children"]:
         parts.append(f"{tree.below[row['node']]:,} nodes below")
     if row["node"] in looked_at.path:
-        parts.append("on the way of the record")
+        parts.append("on the path of the record")
     if row["node"] in looked_at.matches:
         parts.append("found by the search")
     return ", ".join(parts)

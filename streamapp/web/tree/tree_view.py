@@ -21,7 +21,9 @@ DEPTHS: Final = (1, 2, 3, 4, 6, 8, 12)
 FULL: Final = f"At most {SHOWN_MAX} nodes are drawn at a time: fold a part of the tree first."
 _CLICK: Final = """(event) => {
   const item = event.target.closest('[data-node]');
-  if (item) emit([Number(item.dataset.node), event.target.closest('[data-fold]') ? 'fold' : 'select']);
+  if (!item) return;
+  event.currentTarget.placeBefore = item.getBoundingClientRect();
+  emit([Number(item.dataset.node), event.target.closest('[data-fold]') ? 'fold' : 'select']);
 }"""
 _KEYS: Final = """(event) => {
   const item = event.target.closest('[data-node]');
@@ -36,7 +38,10 @@ _KEYS: Final = """(event) => {
     next.focus();
     next.scrollIntoView({block: 'nearest', inline: 'nearest'});
   };
-  const tell = (what) => emit([Number(item.dataset.node), what]);
+  const tell = (what) => {
+    event.currentTarget.placeBefore = item.getBoundingClientRect();
+    emit([Number(item.dataset.node), what]);
+  };
   const above = () => items.slice(0, at).reverse().find((each) => level(each) < level(item));
   const keys = {
     ArrowDown: () => go(items[at + 1]),
@@ -54,12 +59,32 @@ _KEYS: Final = """(event) => {
   event.preventDefault();
   keys[event.key]();
 }"""
-_FOCUS: Final = """requestAnimationFrame(() => requestAnimationFrame(() => {{
-  const item = document.querySelector('#{box} [data-node="{node}"]');
-  if (!item) return;
-  item.scrollIntoView({{block: 'nearest', inline: 'nearest'}});
-  if ({focus}) item.focus();
-}}))"""
+FRAMES_MAX: Final = 3600
+"""Frames of the screen for which a script waits for its drawing, at most."""
+# A node that a person acts on keeps its place on the screen; any other comes to the middle of the frame.
+_FOCUS: Final = """(() => {{
+  let frames = 0;
+  const look = () => {{
+    const frame = document.getElementById('{frame}');
+    const item = frame && frame.querySelector('[data-drawing="{drawing}"] [data-node="{node}"]');
+    if (!item) {{
+      if (frame && ++frames < {frames_max}) requestAnimationFrame(look);
+      return;
+    }}
+    const drawing = item.closest('svg').parentElement, before = drawing.placeBefore;
+    drawing.placeBefore = undefined;
+    const now = item.getBoundingClientRect(), outer = frame.getBoundingClientRect();
+    const right = now.left - outer.left, down = now.top - outer.top;
+    const inside = right >= 0 && down >= 0 && now.right <= outer.right && now.bottom <= outer.bottom;
+    const [x, y] = before ? [now.left - before.left, now.top - before.top]
+      : inside ? [0, 0] : [right - (outer.width - now.width) / 2, down - (outer.height - now.height) / 2];
+    frame.scrollBy(x, y);
+    if (!{focus}) return;
+    item.focus({{preventScroll: true}});
+    item.scrollIntoView({{block: 'nearest', inline: 'nearest'}});
+  }};
+  look();
+}})()"""
 
 
 class TreeView:
@@ -72,7 +97,7 @@ class TreeView:
         self._selected: int | None = None
         self._path: list[int] = []
         self._matches: list[int] = []
-        self._match, self._zoom = -1, 1.0
+        self._match, self._zoom, self._drawn = -1, 1.0, 0
         self._tools()
         self._said = ui.label().props("role=status").classes("grove-readout")
         self._box = ui.element("div").classes("grove-tree-box")
@@ -99,7 +124,7 @@ class TreeView:
             ui.button("Fit", on_click=self._fit).props('no-caps outline aria-label="Whole tree in the frame"')
 
     def show_path(self, conditions: Sequence[str]) -> int | None:
-        """Highlight the way of a record; return the node where it ends, None if this tree has no such way."""
+        """Highlight the path of a record; return its last node, None if this tree has no such path."""
         path = self._tree.path(conditions)
         self._path = path or []
         if path is None:
@@ -111,7 +136,8 @@ class TreeView:
         return path[-1]
 
     def _draw(self) -> None:
-        highlights = Highlights(self._selected, frozenset(self._path), frozenset(self._matches))
+        self._drawn += 1
+        highlights = Highlights(self._selected, frozenset(self._path), frozenset(self._matches), self._drawn)
         self._drawing.set_content(tree_svg(self._tree, self._classes, self._folding, highlights))
 
     def _act(self, event: Any) -> None:
@@ -140,7 +166,13 @@ class TreeView:
             facts(node_facts(row, self._classes, self._tree.conditions(node), self._splits.get(node)))
 
     def _look_at(self, node: int, *, focus: bool = True) -> None:
-        script = _FOCUS.format(box=self._box.html_id, node=node, focus="true" if focus else "false")
+        script = _FOCUS.format(
+            frame=self._box.html_id,
+            drawing=self._drawn,
+            node=node,
+            focus="true" if focus else "false",
+            frames_max=FRAMES_MAX,
+        )
         ui.run_javascript(script)
 
     def _find(self) -> None:

@@ -85,7 +85,7 @@ class ExplanationTab:
         ui.label(SENT.get(prediction["sent"], SENT["not-found"]))
         if prediction["answers"]:
             ui.link(
-                "Its way in the tree of now", self._place.asked.link("tree", at=str(document["at"]))
+                "Its path in the present tree", self._place.asked.link("tree", at=str(document["at"]))
             ).classes("grove-mark")
 
 

@@ -39,7 +39,7 @@ class OverviewTab:
     def __init__(self, place: TabPlace) -> None:
         self._place = place
         asked = place.asked
-        with ui.element("div").classes("grove-grid"):
+        with ui.element("div").classes("grove-grid grove-tiles"):
             self._accuracy = _TileView("Accuracy")
             self._trend = _TileView("Trend")
             self._drift = _TileView("Drift", "All drifts", asked.link("events", kind="drift"))

@@ -1,4 +1,4 @@
-"""Tree tab: the tree at the committed offsets, and the way of a record in it."""
+"""Tree tab: the tree at the committed offsets, and the path of a record in it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class TreeTab:
         self._place = place
         self._view: TreeView | None = None
         self._waiting: dict[str, WaitingRecord] = {}
-        heading("The way of a record", 2)
+        heading("The path of a record", 2)
         with ui.element("div").classes("grove-tree-tools"):
             self._record = ui.input(
                 "A record: PARTITION:OFFSET in instances, or its features as JSON", value=place.asked.at
@@ -49,15 +49,15 @@ class TreeTab:
                 {}, label="or a record whose label is requested", on_change=self._chosen
             )
             self._requests.classes("grove-select").set_visibility(False)
-            ui.button("Show its way", on_click=self._typed).props("no-caps")
-        self._way = ui.label().props("role=status").classes("grove-text")
+            ui.button("Show its path", on_click=self._typed).props("no-caps")
+        self._answer = ui.label().props("role=status").classes("grove-text")
         with ui.row().classes("items-center grove-tree-title"):
             heading("Tree", 2)
             ui.button("Read the tree again", on_click=lambda: self._look(0)).props("no-caps outline")
         self._looking = Looking(place.watching.inspector, self._draw, place.person)
 
     async def begin(self) -> None:
-        """Look up the tree and the requests, and show the way of the address's record."""
+        """Look up the tree and the requests, and show the path of the address's record."""
         records = await run.io_bound(self._place.watching.waiting, self._place.asked.key)
         self._waiting = {str(at): record for at, record in enumerate(records)}
         if self._waiting:
@@ -83,35 +83,35 @@ class TreeTab:
         text = str(self._record.value or "").strip()
         if not text.startswith("{"):
             ui.navigate.history.replace(self._place.asked.link("tree", at=text))
-            await self._show_way(at=text)
+            await self._show_path(at=text)
             return
         try:
             features = orjson.loads(text)
         except orjson.JSONDecodeError as error:
-            self._way.set_text(f"{BAD_RECORD} {error}.")
+            self._answer.set_text(f"{BAD_RECORD} {error}.")
             return
-        await self._show_way(features=features)
+        await self._show_path(features=features)
 
     async def _chosen(self) -> None:
         record = self._waiting.get(str(self._requests.value))
         if record is not None:
-            await self._show_way(features=record.features)
+            await self._show_path(features=record.features)
 
-    async def _show_way(self, **record: Any) -> None:
-        """Ask for the way of a record, and highlight it."""
+    async def _show_path(self, **record: Any) -> None:
+        """Ask for the path of a record, and highlight it."""
         if self._view is None:
-            self._way.set_text("There is no tree yet in which the record could have a way.")
+            self._answer.set_text("There is no tree yet in which the record could have a path.")
             return
-        self._way.set_text("Looking for its way …")
+        self._answer.set_text("Looking for its path …")
         inspector, key = self._place.watching.inspector, self._place.asked.key
         try:
             reply = await run.io_bound(inspector.look, "path", fresh_ms=0, key=key, **record)
         except InspectionError as error:
-            self._way.set_text(cut(str(error), 400))
+            self._answer.set_text(cut(str(error), 400))
             return
         answer = reply.answer
         node = self._view.show_path(answer["conditions"])
-        self._way.set_text(way_in_words(answer, node))
+        self._answer.set_text(path_in_words(answer, node))
 
     def _draw(self, reply: Found) -> None:
         model, nodes = reply.answer, reply.answer["nodes"]
@@ -123,12 +123,12 @@ class TreeTab:
         ui.label(words).props(f'title="{exact(reply.at_ms)}, committed offsets: {positions}"')
         if model["cut"]:
             ui.label("The tree is too large to be drawn whole: its deepest levels are left out.")
+        self._view = TreeView(nodes, model["classes"], splits)
         ui.label(
             "A bar is wider the more records came through its node; its colours are the shares of the "
             "classes. A click on a node shows its details, a click on its sign folds it. "
             "Keys: arrows, Enter, + and -."
         ).classes("grove-muted")
-        self._view = TreeView(nodes, model["classes"], splits)
         with ui.element("details").classes("grove-details") as details:
             with ui.element("summary"):
                 ui.label("Nodes as a table, parents first")
@@ -145,17 +145,17 @@ class TreeTab:
             table({"name": "Feature", "share": "Share of the decrease"}, listed, "name")
 
 
-def way_in_words(answer: dict[str, Any], node: int | None) -> str:
-    """Return the answer to a record with the conditions on its way.
+def path_in_words(answer: dict[str, Any], node: int | None) -> str:
+    """Return the answer to a record with the conditions on its path.
 
-    node: where the way ends in the drawn tree; None: the tree has no such way.
+    node: where the path ends in the drawn tree; None: the tree has no such path.
     """
     label = answer["label"]
     if label is None:
         return "The model knows no class yet."
     sentence = f"The model answers {cut(str(label))} ({share(answer['probabilities'].get(label))})"
     if node is None:
-        return f"{sentence}. The drawn tree has no such way: it has changed, or the model has several trees."
+        return f"{sentence}. The drawn tree has no such path: it has changed, or the model has several trees."
     conditions = [cut(str(text), 120) for text in answer["conditions"]]
     because = f" because {' and '.join(conditions)}" if conditions else ""
-    return f"{sentence}{because}. The way ends in node {node}."
+    return f"{sentence}{because}. The path ends in node {node}."

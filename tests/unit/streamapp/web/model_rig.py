@@ -50,9 +50,11 @@ class PlayedInspector(Inspector):
     def __init__(self, nodes: list[dict[str, Any]]) -> None:
         super().__init__({})
         self._tree = OutlineRows(nodes)
+        self.asked: list[str] = []
 
     def _ask(self, question: bytes) -> Any:
         asked = orjson.loads(question)
+        self.asked.append(asked["ask"])
         answer = getattr(self, f"_{asked['ask'].replace('-', '_')}_answer", None)
         if answer is None:
             message = f"{asked['ask']} is not played here"
@@ -105,6 +107,25 @@ class PlayedInspector(Inspector):
         }
 
 
+def _figures(labels: float, value: float) -> dict[str, float]:
+    ends = {"": 0.0, "_low": -0.02, "_high": 0.02}
+    return {"labels": labels} | {
+        f"{name}{end}": value + shift
+        for name in ("precision", "recall", "f1", "auc")
+        for end, shift in ends.items()
+    }
+
+
+def _curve(labels: int) -> dict[str, Any]:
+    """Return accuracies by intervals of 100 labels."""
+    starts = range(0, labels - 99, 100)
+    values = [0.93 - 0.25 / (1 + start / 100) for start in starts]
+    return {
+        "labels": [[start, start + 100] for start in starts],
+        "accuracy": [[value, value - 0.02, value + 0.02] for value in values],
+    }
+
+
 def evaluations(n: int, now: int) -> list[Evaluated]:
     """Evaluations of a model that learns, meets a drift at DRIFT_AT labels, and learns again."""
     made = []
@@ -127,9 +148,21 @@ def evaluations(n: int, now: int) -> list[Evaluated]:
             measured="records",
             accuracy_powered=recent,
             per_class={
-                "good": {"labels": 0.7 * labels, "f1": 0.9},
-                "fraud": {"labels": 0.3 * labels, "f1": 0.8},
+                "good": _figures(0.7 * labels, 0.95),
+                "fraud": _figures(0.3 * labels, 0.82),
             },
+            confusion={
+                "classes": ["good", "fraud"],
+                "weights": [[0.65 * labels, 0.05 * labels], [30.0, 330.0]],
+            },
+            advice="go on",
+            learning_curve=_curve(labels),
+            accuracy_forecast=0.93,
+            accuracy_forecast_low=0.91,
+            accuracy_forecast_high=0.95,
+            gain_forecast=0.01,
+            gain_forecast_low=0.002,
+            gain_forecast_high=0.018,
         )
         made.append(Evaluated(KEY, 2, now - (n - at) * HOUR_MS // 4, record))
     return made
@@ -172,10 +205,11 @@ def events(now: int) -> list[Said]:
 
 @dataclass(frozen=True, slots=True)
 class Rig:
-    """The served pages, and the file that they draw from."""
+    """The served pages, the file that they draw from, and the inspector that they ask."""
 
     address: str
     watched: Watched
+    inspector: PlayedInspector
 
 
 @contextmanager
@@ -204,7 +238,7 @@ def served(folder: Path, n_nodes: int = 300) -> Iterator[Rig]:
         thread.start()
         try:
             assert ready.wait(PATIENCE_S)
-            yield Rig(address[0], watched)
+            yield Rig(address[0], watched, inspector)
         finally:
             server.should_exit = True
             thread.join(PATIENCE_S)

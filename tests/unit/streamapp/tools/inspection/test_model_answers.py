@@ -7,10 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from core.errors import GroveError
 from core.export import outline
+from streamapp.errors import UsageError
 from streamapp.tools.inspection import model_answers
-from streamapp.tools.inspection.model_answers import drawn, node_rows
+from streamapp.tools.inspection.model_answers import ModelAnswers, drawn, node_rows
+from streamapp.web.tree.outline_rows import OutlineRows
+from streamapp.worker.task.models.files.exported import ExportedModel
 from tests.topology.partition import NEVER, QUICK, Partition, config
+from topics.columns.records import RawRecords
 
 
 @pytest.fixture(scope="module")
@@ -78,3 +83,85 @@ def test_a_tree_that_is_too_large_is_cut_where_enough_is_left(
     cut = drawn(model)
     assert 1 <= len(cut) <= 4
     assert any(node.leaves_below for node in cut)
+
+
+class PlayedPartition:
+    """The log of instances of a partition, by offset."""
+
+    def __init__(self, records: dict[int, tuple[bytes, bytes]]) -> None:
+        self._records = records
+
+    def __enter__(self) -> PlayedPartition:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def instance(self, offset: int) -> RawRecords | None:
+        if offset not in self._records:
+            return None
+        key, value = self._records[offset]
+        return RawRecords("t.instances", 0, [offset], [0], [key], [value], [()])
+
+
+class PlayedPlace:
+    """An installation with one partition."""
+
+    def __init__(self, records: dict[int, tuple[bytes, bytes]]) -> None:
+        self._records = records
+
+    def partition(self, number: int) -> PlayedPartition:
+        assert number == 0
+        return PlayedPartition(self._records)
+
+
+@pytest.fixture
+def answers(partition: Partition) -> ModelAnswers:
+    """Answers about the partition's model, which was drawn before."""
+    records = {
+        5: (b"k", b'{"features": {"x": 1.5, "y": 9.0, "new": 3}}'),
+        6: (b"other", b'{"features": {"x": 1.5}}'),
+        7: (b"k", b"{broken"),
+        8: (b"k", b'{"features": {"x": 1.5, "y": null}}'),
+    }
+    made = ModelAnswers(PlayedPlace(records))  # type: ignore[arg-type]
+    made._drawn = "k", ExportedModel("k", partition.model(), 2, True, False, {"positions": {}})
+    return made
+
+
+def test_the_path_of_a_record_is_one_in_the_drawn_tree(answers: ModelAnswers, partition: Partition) -> None:
+    tree = OutlineRows(node_rows(drawn(partition.model())))
+    for record in ({"x": 1.5, "y": 9.0}, {"x": 9.9, "y": 0.1}, {"x": None, "y": 5.0}, {}):
+        answer = answers.path("k", features=record)
+        path = tree.path(answer["conditions"])
+        assert path is not None
+        assert not tree.by_number[path[-1]]["children"]
+        assert answer["label"] == partition.model().predict(record).label
+    by_place, typed = answers.path("k", at="0:5"), answers.path("k", features={"x": 1.5, "y": 9.0, "new": 3})
+    assert by_place == typed
+    assert any("(missing)" in text for text in answers.path("k", at="0:8")["conditions"])
+
+
+@pytest.mark.parametrize(
+    ("record", "error"),
+    [
+        ({"at": "0:9"}, "must be a record of instances: there is none at this offset"),
+        ({"at": "0:6"}, "must be of the model 'k'; it is of the model 'other'"),
+        ({"at": "0:7"}, "record='0:7' must be an instance: "),
+        ({"at": "first"}, "must be PARTITION:OFFSET"),
+        ({"features": {"x": [1]}}, r"x=\[1\] must be a number, a text or null"),
+        ({"features": {"x": "red"}}, "x='red' must be a number; the model learned it as one"),
+    ],
+)
+def test_a_record_without_a_path_is_named_with_the_rule(
+    answers: ModelAnswers, record: dict[str, Any], error: str
+) -> None:
+    with pytest.raises((UsageError, GroveError), match=error):
+        answers.path("k", **record)
+
+
+def test_a_tree_with_many_classes_is_drawn_with_fewer_nodes(
+    partition: Partition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_answers, "WEIGHTS_MAX", 8)
+    assert 1 <= len(drawn(partition.model())) <= 4, "two classes"

@@ -1,4 +1,4 @@
-"""The drawing of a tree: boxes never overlap, large trees stay bounded, ways and features are found."""
+"""The drawing of a tree: boxes never overlap, large trees stay bounded, paths and features are found."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_large_tree_begins_folded_and_every_node_can_be_reached(n: int) -> Non
     assert len(drawn) < 1_500 * len(folding.shown())
 
 
-def test_a_drawing_names_what_is_folded_found_and_on_the_way() -> None:
+def test_a_drawing_names_what_is_folded_found_and_on_the_path() -> None:
     tree = OutlineRows(random_tree(300))
     folding = Folding(tree)
     conditions = tree.conditions(folding.shown()[-1])
@@ -93,7 +93,7 @@ def test_a_drawing_names_what_is_folded_found_and_on_the_way() -> None:
     svg = ET.fromstring(tree_svg(tree, CLASSES, folding, Highlights(way[-1], set(way), set(found))))
     items = {int(item.attrib["data-node"]): item for item in svg.iter() if "data-node" in item.attrib}
     assert list(items) == folding.shown()
-    assert [node for node in items if "on the way" in items[node].attrib["aria-label"]] == way
+    assert [node for node in items if "on the path" in items[node].attrib["aria-label"]] == way
     assert [node for node, item in items.items() if item.attrib["aria-selected"] == "true"] == way[-1:]
     assert [node for node, item in items.items() if item.attrib["tabindex"] == "0"] == way[-1:]
     for node, item in items.items():
@@ -129,7 +129,7 @@ def test_texts_of_records_are_escaped() -> None:
         ET.fromstring(text)
 
 
-def test_a_way_that_the_tree_does_not_have_is_none() -> None:
+def test_a_path_that_the_tree_does_not_have_is_none() -> None:
     tree = OutlineRows(tree_of([2]))
     assert tree.path([]) == [0]
     assert tree.path(["colour = red"]) is None
