@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import statistics
 import time
@@ -117,17 +118,18 @@ class SharedWork:
 
 
 def seconds_until(loads: Sequence[float], rates: Sequence[float], share: float) -> float:
-    """Return when `share` of all loads is processed, if each worker processes its load at its rate."""
+    """Return when `share` of all loads is processed, if each worker processes its load at its rate.
+
+    The result is infinite if workers without a rate have more than the rest.
+    """
     target = share * sum(loads)
-    ends = sorted(
-        (load / rate if rate else float("inf"), rate) for load, rate in zip(loads, rates, strict=True)
-    )
+    ends = sorted((load / rate if rate else math.inf, rate) for load, rate in zip(loads, rates, strict=True))
     processed, at, running = 0.0, 0.0, sum(rates)
     for end, rate in ends:
         if processed + running * (end - at) >= target:
             break
         processed, at, running = processed + running * (end - at), end, running - rate
-    return at + (target - processed) / running
+    return at + (target - processed) / running if running > 0 else math.inf
 
 
 def work_together(

@@ -97,8 +97,10 @@ def changed_models(costs: Costs, rate: float, models: float) -> float:
 def backlog_rate(costs: Costs, cores: float, partitions: float, cpu_us: float, commit_ms: float) -> float:
     """Return the records per second, of `cpu_us` each, of a worker that spends `cores` on a backlog.
 
-    Rounds are as large as a fetch then, and so their costs are in those of the records; commits remain.
+    Rounds are as large as a fetch then, and so their costs are in those of the records; commits remain. An
+    interval is at least twice the last commit, so commits take half of the time at most.
     """
-    commits = SECOND_MS / commit_ms * (costs.commit_us + costs.commit_partition_us * partitions)
-    remaining_us = cores * SECOND_US - costs.idle_us - commits
+    commit_us = costs.commit_us + costs.commit_partition_us * partitions
+    interval_us = max(commit_ms * 1_000.0, 2.0 * commit_us / cores)
+    remaining_us = cores * SECOND_US - costs.idle_us - commit_us * SECOND_US / interval_us
     return max(0.0, remaining_us / cpu_us)

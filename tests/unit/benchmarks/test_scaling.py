@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 
@@ -39,6 +40,7 @@ def test_keys_can_be_kept_to_some_partitions() -> None:
         ([100, 20], [10, 10], 0.95, 9.4),  # the second ends after 2 s; 114 of 120: 2 s · 20 + 7.4 s · 10
         ([100, 0], [10, 10], 0.5, 5.0),
         ([90, 10], [10, 1], 1.0, 10.0),
+        ([90, 10], [10, 0], 0.95, math.inf),
     ],
 )
 def test_a_busy_worker_ends_later_than_the_others(
