@@ -291,6 +291,7 @@ def forget(db: sqlite3.Connection) -> None:
     ):
         db.execute(f"DELETE FROM {table}")  # noqa: S608 - names of ours
     db.execute("DELETE FROM gold WHERE source = 'agreed'")
+    db.execute("INSERT INTO class SELECT DISTINCT key, label, NULL FROM gold")  # those of the gold file stay
     db.execute("DELETE FROM origin")
 
 

@@ -27,6 +27,7 @@ class GoldRecord:
     prediction: str | None = None
     rules: str | None = None
     shares: Mapping[str, float] = field(default_factory=dict)
+    left_out: int = 0  # features beyond CELLS_MAX
 
 
 def read_gold(path: Path, models: Sequence[str], text_max: int) -> list[GoldRecord]:
@@ -101,7 +102,10 @@ def _record(line: bytes, only_model: str | None, text_max: int) -> GoldRecord:
         message = 'must have "probabilities" from 0 to 1, by class'
         raise ValueError(message)
     prediction = None if document.get("prediction") is None else _text(document, "prediction", None)
-    return GoldRecord(key, instance_id, label, cells, prediction, rules and rules[:RULES_MAX], shares)
+    left_out = max(0, len(features) - CELLS_MAX)
+    return GoldRecord(
+        key, instance_id, label, cells, prediction, rules and rules[:RULES_MAX], shares, left_out
+    )
 
 
 def _text(document: Mapping[str, Any], name: str, default: str | None) -> str:

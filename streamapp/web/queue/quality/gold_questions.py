@@ -46,13 +46,13 @@ def replace_file(db: sqlite3.Connection, records: Iterable[GoldRecord]) -> None:
     for record in records:
         places.add((record.key, record.instance_id))
         db.execute(
-            "INSERT INTO gold (key, instance_id, label, source, features, prediction, rules, shares) "
-            "VALUES (?, ?, ?, 'file', ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
-            "label = excluded.label, source = 'file', features = excluded.features, left_out = 0, "
+            "INSERT INTO gold (key, instance_id, label, source, features, left_out, prediction, rules, "
+            "shares) VALUES (?, ?, ?, 'file', ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET label = "
+            "excluded.label, source = 'file', features = excluded.features, left_out = excluded.left_out, "
             "prediction = excluded.prediction, rules = excluded.rules, shares = excluded.shares, seen = NULL",
             (
                 *(record.key, record.instance_id, record.label),
-                orjson.dumps(record.features).decode(),
+                *(orjson.dumps(record.features).decode(), record.left_out),
                 *(record.prediction, record.rules, orjson.dumps(record.shares).decode()),
             ),
         )

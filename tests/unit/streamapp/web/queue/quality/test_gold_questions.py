@@ -265,3 +265,15 @@ def test_a_request_for_its_instance_is_not_shown_beside_it(store: Store) -> None
     ask(queue, *(named(f"i{n}") for n in range(20)))
     assert [card.instance_id for card in taken(queue, "ann", 19)].count("i19") == 0
     assert REQUEST.key == "k"
+
+
+def test_the_records_of_the_file_stay_when_topics_are_made_again(store: Store) -> None:
+    queue = LabelQueue(store, SHARED)
+    queue.topics.keep_gold([*GOLD, replace(GOLD[0], instance_id="wide", left_out=7)])
+    queue.topics.begin({"labels": "1"})
+    assert queue.topics.begin({"labels": "2"})
+    ask(queue, *(named(f"i{n}") for n in range(60)))
+    cards = taken(queue, "ann", 30)
+    assert len(golds(cards)) > 4
+    assert {"a", "b"} <= set(cards[0].classes)
+    assert all(card.left_out == 7 for card in cards if card.instance_id == "wide")
