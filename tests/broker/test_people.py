@@ -98,7 +98,8 @@ def test_a_person_is_paused_and_resumed_and_a_lost_store_has_the_same_figures(
             figures.note("eve", "olga", pause=False, reason="we talked", now=now())
             wait_until(lambda: not figures.why_paused("eve"), PATIENCE, lambda: "not resumed")
             assert queue.leases.next_card("eve", now()) is not None
-            send(kafka, names.audit, [b"no entry", b'{"id": 1}'])
+            hostile = {"id": "x", "user": "eve", "action": "pause", "at_ms": 1, "annotator": {"ann": 1}}
+            send(kafka, names.audit, [b"no entry", b'{"id": 1}', json.dumps(hostile).encode()])
         again = PeopleStore(tmp_path / "again.sqlite")
         opened.callback(again.close)
         with running(AuditReader(kafka, names, again, audit, RULE)):
@@ -123,7 +124,13 @@ def test_a_person_is_paused_and_resumed_and_a_lost_store_has_the_same_figures(
     (model, fraud, good) = json.loads(grove("agreement", "--key", MODEL, "--json"))
     assert (model["class"], fraud["class"], good["class"]) == (None, "fraud", "good")
     assert model["records"] == 5
-    (pair,) = json.loads(grove("agreement", "--pairs", "--json"))
+    both, *by_class = json.loads(grove("agreement", "--pairs", "--key", MODEL, "--json"))
+    assert [(row["class"], row["agreed"]) for row in (both, *by_class)] == [
+        (None, 4),
+        ("fraud", 4),
+        ("good", 4),
+    ]
+    (pair,) = json.loads(grove("agreement", "--pairs", "--annotator", "eve", "--json"))
     assert (pair["first"], pair["second"], pair["agreed"], pair["cohen"]) == ("ann", "eve", 4, 0.0)
     assert json.loads(grove("list", "--since", "2999-01-01", "--json")) == []
     for wrong in (

@@ -87,8 +87,9 @@ def agreement(
 ) -> None:
     """Show how far annotators agree beyond chance on records that several have answered (docs/people.md).
 
-    Fleiss' kappa and Krippendorff's alpha of each model or, with --key, of each class; with --pairs Cohen's
-    kappa of each two people. All have an interval of 95 %, or the reason why they have none.
+    Fleiss' kappa and Krippendorff's alpha of each model; with --pairs Cohen's kappa of each two people. With
+    --key the figures of one model, of all its classes and of each class beside the others. All have an
+    interval of 95 %, or the reason why they have none.
 
     \b
     [bold]Examples[/bold]
@@ -107,8 +108,12 @@ def agreement(
         with people.reading() as db:
             if are_pairs:
                 pairs = answer_overlap.agreement_of_pairs(db, 1 << 40, key=key, annotator=annotator)
+                if key is not None:
+                    by_pair = [answer_overlap.agreement_of_pair(db, *pair[:3]) for pair in pairs]
+                    pairs = [row for rows_of_pair in by_pair for row in rows_of_pair]
                 rows = [
-                    {"key": pair.key, "first": pair.first, "second": pair.second, "agreed": pair.agreed}
+                    {"key": pair.key, "first": pair.first, "second": pair.second, "class": pair.label}
+                    | {"agreed": pair.agreed}
                     | _figure("cohen", pair.cohen)
                     for pair in pairs
                 ]

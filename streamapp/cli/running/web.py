@@ -355,7 +355,7 @@ def web(
         docs,
         partial(output_reader, settings),
         _gold(gold, terms),
-        _pause_rule(pause_below, pause_after),
+        _pause_rule(pause_below, pause_after, terms),
         leaderboard,
     )
     with interrupted_by_terminate():
@@ -377,7 +377,7 @@ def _add(users: Path | None, name: str, role: str) -> None:
     typer.echo(f"{name} may sign in as {role}")
 
 
-def _pause_rule(below: float | None, after: int | None) -> "PauseRule | None":
+def _pause_rule(below: float | None, after: int | None, terms: "Terms") -> "PauseRule | None":
     """Return the rule that pauses people; UsageError for options that contradict each other."""
     from streamapp.people.pauses import PauseRule
 
@@ -386,6 +386,12 @@ def _pause_rule(below: float | None, after: int | None) -> "PauseRule | None":
             message = f"--pause-after {after} needs --pause-below ACCURACY, the limit that it belongs to"
             raise UsageError(message)
         return None
+    if not (terms.gold_share or terms.overlap.share or terms.agree > 1 or terms.by_quality):
+        message = (
+            f"--pause-below {below:g} needs answers that can be compared; give --gold-share, --overlap or "
+            "--agree, too"
+        )
+        raise UsageError(message)
     return PauseRule(below) if after is None else PauseRule(below, after)
 
 

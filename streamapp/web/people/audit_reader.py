@@ -58,7 +58,7 @@ class AuditReader(TopicReader):
             if isinstance(entry, AuditEntry)
         ]
         self._people.apply(entries, positions)
-        self._asked -= {entry.annotator for entry in entries if entry.annotator is not None}
+        self._asked -= {entry.annotator for entry in entries if isinstance(entry.annotator, str)}
 
     def _between(self) -> None:
         if self._unread:

@@ -28,16 +28,16 @@ DAYS_OF_PERSON: Final = 30
 REASON_MAX: Final = 500
 _FIGURES: Final = {
     "answers": Column("Answers", numeric=True),
-    "seconds": Column("Seconds per answer", numeric=True),
+    "seconds": Column("Seconds", numeric=True),
     "agreement": Column("Equal to others", numeric=True, explained="agreement-share"),
-    "gold": Column("Gold questions right", numeric=True, explained="gold-question"),
+    "gold": Column("Gold right", numeric=True, explained="gold-question"),
     "declined": Column("Declined", numeric=True),
     "undone": Column("Taken back", numeric=True),
 }
 PEOPLE: Final = {
     "annotator": Column("Annotator"),
-    **_FIGURES,
     "state": Column("Gets cards", explained="pause"),
+    **_FIGURES,
 }
 OF_DAYS: Final = {"day": Column("Day (UTC)", short=True), **_FIGURES}
 MODELS: Final = {
@@ -144,6 +144,7 @@ class OnePersonPage:
         with frame("/people", person, has_users=has_users, wide=True):
             heading("My figures" if is_own else f"Figures of {cut(annotator, 100)}")
             self._state = ui.label().props("role=status").classes("grove-text")
+            self._said = ui.label().props("role=alert aria-live=assertive").classes("text-weight-bold")
             if not is_own:
                 ui.link("All people", "/people")
                 with ui.row().classes("items-end w-full"):
@@ -206,9 +207,11 @@ class OnePersonPage:
         is_pause = self._figures.pause_of(self._annotator) is None
         reason = str(self._reason.value or "").strip()[:REASON_MAX]
         if is_pause and not reason:
-            self._state.set_text("A pause needs a reason, which the person reads; type it in the field.")
+            self._said.set_text("A pause needs a reason, which the person reads; type it in the field.")
             return
-        question = f"{self._annotator} gets {'no cards for now' if is_pause else 'cards again'}. Go on?"
+        question = (
+            f"{self._annotator} gets {'no cards for now' if is_pause else 'cards again'}. Is this right?"
+        )
         if not await confirmed(question):
             return
         await run.io_bound(
@@ -218,7 +221,7 @@ class OnePersonPage:
             reason=reason or "an operator has resumed them",
             now=now_ms(),
         )
-        self._state.set_text("Noted; it has its effect when the topic of audit entries has it.")
+        self._said.set_text("Noted; it has its effect when the topic of audit entries has it.")
 
 
 def _pair_table() -> DataTable:

@@ -80,9 +80,12 @@ def test_an_answer_before_the_pause_can_be_taken_back_and_is_sent_otherwise(
     assert [going.annotator for going in queue.outbox.due(NOW + 200)] == ["bob"]
 
 
-def test_a_number_without_a_limit_is_refused() -> None:
-    assert _pause_rule(None, None) is None
-    assert _pause_rule(0.7, None) == PauseRule(0.7, 20)
-    assert _pause_rule(0.7, 5) == PauseRule(0.7, 5)
+def test_options_without_effect_are_refused() -> None:
+    compared = replace(TERMS, gold_share=0.1)
+    assert _pause_rule(None, None, TERMS) is None
+    assert _pause_rule(0.7, None, compared) == PauseRule(0.7, 20)
+    assert _pause_rule(0.7, 5, compared) == PauseRule(0.7, 5)
     with pytest.raises(UsageError, match="--pause-after 5 needs --pause-below"):
-        _pause_rule(None, 5)
+        _pause_rule(None, 5, compared)
+    with pytest.raises(UsageError, match=r"--pause-below 0\.7 needs answers that can be compared"):
+        _pause_rule(0.7, None, TERMS)
