@@ -6,6 +6,7 @@ import atexit
 import secrets
 import socket
 import sys
+import weakref
 from typing import Final
 
 HOST: Final = "127.0.0.1"
@@ -16,7 +17,7 @@ ATTEMPTS: Final = 10_000
 
 
 class ReservedPorts:
-    """Consecutive ports, kept until `release()` for servers that this process starts.
+    """Consecutive ports, kept for servers that start later until `release()`, or the end of the object.
 
     A socket that does not listen is bound to each port. No other process gets the port, neither for a
     connection nor by a probe; a server takes it, because it binds with SO_REUSEADDR as servers do on POSIX
@@ -26,24 +27,20 @@ class ReservedPorts:
 
     def __init__(self, ports: range, host: str = HOST) -> None:
         """Raise OSError if a port has any other socket; port 0 is any free one."""
-        self._sockets: list[socket.socket] = []
+        sockets: list[socket.socket] = []
+        self.release: Final = weakref.finalize(self, _close, sockets)
         try:
             for port in ports:
                 reservation = socket.socket(_family(host))
-                self._sockets.append(reservation)
+                sockets.append(reservation)
                 reservation.bind((host, port))
                 reservation.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # for the server that comes
         except OSError:
             self.release()
             raise
-        self.first: Final[int] = self._sockets[0].getsockname()[1]
+        self.first: Final[int] = sockets[0].getsockname()[1]
         if sys.platform != "linux":
             self.release()
-
-    def release(self) -> None:
-        """Let others have the ports."""
-        for reservation in self._sockets:
-            reservation.close()
 
 
 def reserved_ports(n: int) -> ReservedPorts:
@@ -75,6 +72,11 @@ def check_free(port: int, host: str = HOST) -> None:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         probe.bind((host, port))
         probe.listen()
+
+
+def _close(sockets: list[socket.socket]) -> None:
+    for reservation in sockets:
+        reservation.close()
 
 
 def _kept(ports: ReservedPorts) -> int:

@@ -36,6 +36,11 @@ def test_a_reserved_port_is_refused_to_every_chooser_and_free_after_its_release(
     again.release()
 
 
+def test_ports_are_free_when_their_reservation_is_forgotten() -> None:
+    first = reserved_ports(1).first
+    ReservedPorts(range(first, first + 1)).release()
+
+
 def test_no_two_choosers_get_one_port() -> None:
     chosen = [free_ports(3) + i for _ in range(20) for i in range(3)] + [
         free_port_at(HOST) for _ in range(20)
