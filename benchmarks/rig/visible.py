@@ -7,7 +7,7 @@ import time
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
-from topics.clients.cluster import refresh_leaders
+from topics.clients.cluster import refresh_metadata
 from topics.fetching.group_description import describe_group
 
 REQUEST_SECONDS = 60.0  # a broker on a busy machine is slow
@@ -74,7 +74,7 @@ class Cluster:
             except KafkaException as error:
                 if time.monotonic() > deadline or error.args[0].code() not in NOT_YET:
                     raise
-                refresh_leaders(self._admin, error, topic, REQUEST_SECONDS)
+                refresh_metadata(self._admin, error, topic, REQUEST_SECONDS)
                 time.sleep(LOOK_SECONDS)
 
     def _ends(self, topic: str, partitions: int) -> list[int]:

@@ -48,7 +48,7 @@ NOT_YET = (
     KafkaError.NOT_COORDINATOR,
     KafkaError.COORDINATOR_NOT_AVAILABLE,
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-    KafkaError._NOENT,  # noqa: SLF001 - librdkafka's code for the first ones, see `refresh_leaders`
+    KafkaError._NOENT,  # noqa: SLF001 - librdkafka's code for the first ones, see `refresh_metadata`
 )
 
 UNANSWERED = (
@@ -77,14 +77,17 @@ _ADMIN_PROPERTIES = (
 )
 
 
-def refresh_leaders(client: Any, failure: KafkaException, topic: str, timeout: float = TIMEOUT_S) -> None:
-    """Make a client that has no leader for a topic's partitions fetch the topic's metadata.
+def refresh_metadata(client: Any, failure: KafkaException, topic: str, timeout: float = TIMEOUT_S) -> None:
+    """Make a client fetch a topic's metadata after a failure that comes from what it has cached.
 
     librdkafka 2.16 caches a missing topic: once a client has requested the offsets of a topic that did not
     exist yet, or was not yet in the broker's metadata, it answers `list_offsets` with `_NOENT`, "No leaders
-    found", for ever and without a request. A request for the topic's metadata clears that.
+    found", for ever and without a request. And it waits for the controller that it knows, "Timed out waiting
+    for controller", also while that broker is away and another one is the controller. A request for a topic's
+    metadata clears both.
     """
-    if failure.args[0].code() == KafkaError._NOENT:  # noqa: SLF001 - librdkafka's own codes look so
+    cached = (KafkaError._NOENT, KafkaError._TIMED_OUT)  # noqa: SLF001 - librdkafka's own codes look so
+    if failure.args[0].code() in cached:
         with contextlib.suppress(KafkaException):  # then the next answer reports it
             client.list_topics(topic, timeout=timeout)
 
@@ -255,7 +258,7 @@ class Cluster:
                     is_early = code in NOT_YET or (code in UNANSWERED and not self.complaint)
                     if not is_early or patience.is_over:
                         raise self.error(failure, tp.topic, "Describe", "topic") from None
-                    refresh_leaders(self._client, failure, tp.topic, self.timeout)
+                    refresh_metadata(self._client, failure, tp.topic, self.timeout)
                     unanswered.append(tp)
             if unanswered:
                 self._client.poll(

@@ -10,7 +10,7 @@ from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from topics.clients.access import Access, denied_kind
-from topics.clients.cluster import Cluster, refresh_leaders
+from topics.clients.cluster import Cluster, refresh_metadata
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class JournalLog:
         try:
             return int(futures[here].result(2 * REQUEST_S).offset)
         except KafkaException as failure:
-            refresh_leaders(self._admin, failure, self._topic, REQUEST_S)
+            refresh_metadata(self._admin, failure, self._topic, REQUEST_S)
             raise
 
     def trim(self, partition: int, before: int) -> None:

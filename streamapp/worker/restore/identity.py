@@ -11,7 +11,7 @@ from confluent_kafka.admin import OffsetSpec
 from streamapp.errors import NotYetError
 from streamapp.worker.journal.offset_metadata import UNKNOWN
 from topics.clients.access import denied_kind
-from topics.clients.cluster import Cluster, refresh_leaders
+from topics.clients.cluster import Cluster, refresh_metadata
 from topics.errors import BrokerError
 
 REQUEST_S: Final = 10.0
@@ -65,7 +65,7 @@ class Identity:
         except KafkaException as failure:
             error: KafkaError = failure.args[0]
             if denied_kind(error.code()) is None:
-                refresh_leaders(self._cluster.client, failure, topic, REQUEST_S)
+                refresh_metadata(self._cluster.client, failure, topic, REQUEST_S)
                 message = f"topic {topic}: {error.str()}"
                 raise NotYetError(message) from None
             raise BrokerError(self._cluster.access.denied("topic", topic, "Describe")) from None
