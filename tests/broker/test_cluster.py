@@ -90,7 +90,7 @@ def test_answers_go_on_when_the_leader_or_the_coordinator_is_killed(tmp_path: Pa
         )
         replicas = cluster.metadata(place.names.journal).topics[place.names.journal].partitions[0].replicas
         assert sorted(replicas) == [1, 2, 3]
-        with contextlib.closing(Stream(place)) as stream, place.worker("w") as worker:
+        with contextlib.closing(Stream(place)) as stream, place.worker("w", fresh=True) as worker:
             worker.wait_until_ready()
             with stream.flows():
                 stream.go_on()

@@ -51,6 +51,9 @@ NOT_YET = (
     KafkaError._NOENT,  # noqa: SLF001 - librdkafka's code for the first ones, see `refresh_metadata`
 )
 
+NONE_IS_DOWN = "0/"
+"""How librdkafka 2.16 reports that 0 of several slow brokers are down, under the code for all of them."""
+
 UNANSWERED = (
     KafkaError._TIMED_OUT,  # noqa: SLF001 - librdkafka's own codes look so
     KafkaError._TIMED_OUT_QUEUE,  # noqa: SLF001
@@ -109,6 +112,8 @@ class _Complaint:
         self.text, self.of_credentials, self.of_all = "", False, False
 
     def __call__(self, error: KafkaError) -> None:
+        if error.str().startswith(NONE_IS_DOWN):
+            return
         refused = error.code() == KafkaError._AUTHENTICATION  # noqa: SLF001 - librdkafka's own codes look so
         down = error.code() == KafkaError._ALL_BROKERS_DOWN  # noqa: SLF001
         self.of_all = self.of_all or refused or down

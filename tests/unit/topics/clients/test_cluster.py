@@ -92,6 +92,14 @@ def test_one_broker_of_several_that_is_away_is_no_reason_to_give_up() -> None:
     assert cluster.topics() == {"t": 1}
 
 
+def test_brokers_none_of_which_is_down_are_asked_again() -> None:
+    """So librdkafka reports brokers that are slow to let it connect."""
+    client = Client(2)
+    cluster = cluster_of(client)
+    cluster._complaint(KafkaError(KafkaError._ALL_BROKERS_DOWN, "0/3 brokers are down"))
+    assert cluster.topics() == {"t": 1}
+
+
 def test_what_a_broker_refuses_is_not_asked_again() -> None:
     client = Client(10, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
     with pytest.raises(BrokerError, match="refused the request"):
