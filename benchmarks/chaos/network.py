@@ -26,7 +26,8 @@ Harm = Literal["silent", "reset"]
 class Connection:
     """A connection between two sockets of the proxy."""
 
-    nodes: frozenset[int]  # the nodes at its ends; a client is none
+    nodes: frozenset[int]  # the nodes at its ends, as far as they are known; a client is none
+    port: int  # of the end that opened it
     client: asyncio.StreamWriter
     server: asyncio.StreamWriter
     flows: asyncio.Event = field(default_factory=asyncio.Event)
@@ -99,8 +100,10 @@ class Network:
     async def _serve(
         self, node: int, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        source = self._source(writer.get_extra_info("peername")[1])
-        nodes = frozenset({node} if source is None else {node, source})
+        source = int(writer.get_extra_info("peername")[1])
+        nodes = frozenset({node})
+        if self._harmed or self._delays:
+            nodes |= self._owners().get(source, frozenset())
         if "reset" in {self._harmed.get(end) for end in nodes}:
             writer.transport.abort()
             return
@@ -109,7 +112,7 @@ class Network:
         except OSError:
             writer.transport.abort()
             return
-        connection = Connection(nodes, writer, server)
+        connection = Connection(nodes, source, writer, server)
         self._connections.add(connection)
         self._let_flow(connection)
         try:
@@ -143,6 +146,7 @@ class Network:
                 connection.reset()
 
     async def _slow_down(self, node: int, seconds: float) -> None:
+        self._connections_of(node)  # notes the node at the ends that it opened
         self._delays[node] = seconds
 
     async def _leave_half_open(self, node: int) -> None:
@@ -168,6 +172,10 @@ class Network:
         await asyncio.gather(*remaining, return_exceptions=True)
 
     def _connections_of(self, node: int) -> list[Connection]:
+        """Return the connections to and from a node."""
+        owners = self._owners()
+        for connection in self._connections:
+            connection.nodes |= owners.get(connection.port, frozenset())
         return [connection for connection in self._connections if node in connection.nodes]
 
     def _let_flow(self, connection: Connection) -> None:
@@ -176,23 +184,30 @@ class Network:
         else:
             connection.flows.set()
 
-    def _source(self, port: int) -> int | None:
-        """Return the node that has the socket with this port; None if it belongs to a client."""
-        inode = inode_of(port)
-        for node in self._nodes:
-            group = self._group_of(node)
-            if group is not None and inode is not None and inode in sockets_of(group):
-                return node
-        return None
+    def _owners(self) -> dict[int, frozenset[int]]:
+        """Return, by port, the nodes that have opened connections.
+
+        A node has thousands of files, so this is looked up while a node is harmed, not for each connection.
+        """
+        ports = ports_of_inodes()
+        groups = {node: self._group_of(node) for node in self._nodes}
+        return {
+            ports[inode]: frozenset({node})
+            for node, group in groups.items()
+            if group is not None
+            for inode in sockets_of(group)
+            if inode in ports
+        }
 
 
-def inode_of(port: int) -> str | None:
-    """Return the inode of the loopback socket that is bound to a port and connected, None if it is gone."""
-    for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]:
-        words = line.split()
-        if words[1] == f"0100007F:{port:04X}" and words[2] != "00000000:0000":
-            return words[9]
-    return None
+def ports_of_inodes() -> dict[str, int]:
+    """Return the local port of each connected loopback socket, by its inode."""
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]]
+    return {
+        row[9]: int(row[1].partition(":")[2], 16)
+        for row in rows
+        if row[1].startswith("0100007F:") and row[2] != "00000000:0000"
+    }
 
 
 def sockets_of(group: int) -> set[str]:
@@ -202,7 +217,9 @@ def sockets_of(group: int) -> set[str]:
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             for descriptor in Path(f"/proc/{process}/fd").iterdir():
                 with contextlib.suppress(FileNotFoundError):
-                    inodes.add(str(descriptor.readlink()).removeprefix("socket:[").removesuffix("]"))
+                    place = str(descriptor.readlink())
+                    if place.startswith("socket:["):
+                        inodes.add(place[len("socket:[") : -1])
     return inodes
 
 
