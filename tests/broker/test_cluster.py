@@ -78,6 +78,7 @@ class Stream:
         self._reader.close()
 
 
+@pytest.mark.timeout(900)  # three brokers start, and two of them again
 def test_answers_go_on_when_the_leader_or_the_coordinator_is_killed(tmp_path: Path) -> None:
     with EmbeddedCluster(3, brief=True) as cluster:
         place = Installation(

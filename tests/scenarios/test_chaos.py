@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.chaos import steps
-from benchmarks.chaos.__main__ import parse, run, wrong
+from benchmarks.chaos import broker_faults, steps
+from benchmarks.chaos.__main__ import brokers, parse, run, wrong
 from benchmarks.chaos.acquiring import SPECS
 from benchmarks.chaos.installation import CHALLENGES, compile_kernels
 from streamapp.embedded import EmbeddedBroker
@@ -70,6 +70,17 @@ def test_five_minutes_of_faults(private_broker: EmbeddedBroker, tmp_path: Path, 
     report = run(parse(line.split()), tmp_path, private_broker)
     assert wrong(report) == {}, report
     assert report["faults"] > 10, report
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(3600)
+def test_faults_of_three_brokers(tmp_path: Path) -> None:
+    compile_kernels()
+    options = parse(["--brokers", "3", "--workers", "2", "--seconds", "180", "--rate", "200", "--seed", "73"])
+    with brokers(options, tmp_path) as site:
+        report = run(options, tmp_path, *site)
+    assert wrong(report) == {}, report
+    assert set(broker_faults.KINDS) & report["pauses"].keys(), report
 
 
 @pytest.mark.nightly
