@@ -64,6 +64,7 @@ def event_timeline(
     style = {"axisLabel": {"color": TEXT, "hideOverlap": True}, "axisLine": {"lineStyle": {"color": TEXT}}}
     options = {
         "animation": False,
+        "useUTC": True,
         "tooltip": {
             **TOOLTIP,
             "trigger": "item",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from nicegui import run, ui
 
@@ -13,16 +13,17 @@ from streamapp.web.page_frame import Person
 from streamapp.web.watch.inspector import Found
 from streamapp.web.watch.watching import Looking, Watching, heading, model_link, table, watch_frame
 
-MEASURES = (
-    "records",
-    "labels",
-    "accuracy",
-    "accuracy_windowed",
-    "accuracy_unbiased",
-    "kappa",
-    "kappa_m",
-    "asked",
-)
+MEASURES: Final = {
+    "records": "records",
+    "labels": "labels",
+    "accuracy": "accuracy",
+    "accuracy_windowed": "accuracy on recent labels",
+    "accuracy_unbiased": "accuracy over all records, estimated",
+    "kappa": "kappa",
+    "kappa_m": "kappa beside the most frequent class",
+    "asked": "labels requested",
+}
+"""Names of the compared measures, by field of an evaluation."""
 
 
 class ComparePage:
@@ -49,12 +50,12 @@ class ComparePage:
         self._chart.show(compared_curves(dict(zip(names, curves, strict=True))))
         newest = [points[-1] if points else {} for points in curves]
         rows = [
-            {"measure": name}
+            {"measure": title}
             | {f"of{at}": _said(name, evaluation.get(name)) for at, evaluation in enumerate(newest)}
-            for name in MEASURES
+            for name, title in MEASURES.items()
         ]
         with self._measures:
-            table({"measure": "Newest", "of0": cut(first), "of1": cut(second)}, rows, "measure")
+            table({"measure": "Measure", "of0": cut(first), "of1": cut(second)}, rows, "measure")
         await self._differences.look("differences", first=first, second=second)
 
     def _draw(self, reply: Found) -> None:
@@ -72,7 +73,7 @@ class ComparePage:
             for at, difference in enumerate(reply.answer)
         ]
         first, second = map(cut, self._keys)
-        table({"part": "Of", "name": "What", "first": first, "second": second}, rows, "at")
+        table({"part": "Part", "name": "Name", "first": first, "second": second}, rows, "at")
 
 
 def _said(name: str, value: float | None) -> str:

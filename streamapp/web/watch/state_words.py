@@ -26,8 +26,13 @@ class Tile(NamedTuple):
 def accuracy_tile(model: ModelRow) -> Tile:
     """Return the unbiased accuracy of a model with its interval, or why there is none yet."""
     if model.unbiased is None:
-        figure = "–" if model.accuracy is None else share(model.accuracy)
-        return Tile(figure, f"Over all records: {accuracy_in_words(model)}.")
+        if model.accuracy is None:
+            return Tile("–", f"There is {accuracy_in_words(model)}.")
+        return Tile(
+            share(model.accuracy),
+            "On requested labels alone, which may be the hard ones. There is no figure over all records: no "
+            "label was drawn with a known probability; evaluation.share of the spec draws some.",
+        )
     if model.low is None or model.high is None:
         return Tile(share(model.unbiased), "Estimated over all records, without an interval.")
     interval = f"{model.low * 100:.1f} to {model.high * 100:.1f} %"

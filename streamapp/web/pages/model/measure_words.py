@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any, Final
 
 from streamapp.web.formatting import cut
+from streamapp.web.layout.data_table import Cell, Column, number_cell, text_cell
 
 MEASURES: Final = {
-    "name": "Class",
-    "labels": "Labels",
-    "precision": "Precision",
-    "recall": "Recall",
-    "f1": "F1",
-    "auc": "AUC",
-    "taken_for": "Most often taken for",
+    "name": Column("Class"),
+    "labels": Column("Labels", numeric=True),
+    "precision": Column("Precision", numeric=True),
+    "recall": Column("Recall", numeric=True),
+    "f1": Column("F1", numeric=True),
+    "auc": Column("AUC", numeric=True),
+    "taken_for": Column("Most often taken for"),
 }
 """Columns of the table of measures."""
 ADVICE: Final = {
@@ -58,24 +59,29 @@ def advice_in_words(evaluation: dict[str, Any] | None) -> str:
     return f"{words} Gain {gain}, accuracy then {then}; the bands are of 90 %."
 
 
-def measure_rows(evaluation: dict[str, Any] | None) -> list[dict[str, str]]:
+def measure_rows(evaluation: dict[str, Any] | None) -> list[dict[str, Cell]]:
     """Return a row for each class with measures, in the order of the evaluation."""
     per_class = (evaluation or {}).get("per_class") or {}
     confusion = (evaluation or {}).get("confusion")
     rows = []
     for at, (name, figures) in enumerate(per_class.items()):
-        row = {"name": cut(name, 80), "labels": f"{figures.get('labels') or 0.0:,.0f}", "taken_for": ""}
+        row = {"name": text_cell(cut(name, 80)), "labels": number_cell(round(figures.get("labels") or 0.0))}
         for figure in ("precision", "recall", "f1", "auc"):
-            row[figure] = _with_interval(figures, figure)
-        if confusion is not None and at < len(confusion["weights"]):
-            others = [
-                (weight, -other) for other, weight in enumerate(confusion["weights"][at]) if other != at
-            ]
-            weight, other = max(others, default=(0.0, 0))
-            if weight > 0.0:
-                row["taken_for"] = f"{cut(str(confusion['classes'][-other]), 80)} ({weight:,.0f})"
+            row[figure] = Cell(_with_interval(figures, figure), figures.get(figure))
+        row["taken_for"] = _taken_for(confusion, at)
         rows.append(row)
     return rows
+
+
+def _taken_for(confusion: dict[str, Any] | None, at: int) -> Cell:
+    """Return the class that was answered most often in the place of a class, with its weight."""
+    if confusion is None or at >= len(confusion["weights"]):
+        return Cell("")
+    others = [(weight, -other) for other, weight in enumerate(confusion["weights"][at]) if other != at]
+    weight, other = max(others, default=(0.0, 0))
+    if weight <= 0.0:
+        return Cell("")
+    return Cell(f"{cut(str(confusion['classes'][-other]), 80)} ({weight:,.0f})", weight)
 
 
 def _with_interval(figures: dict[str, Any], name: str) -> str:

@@ -11,6 +11,7 @@ from streamapp.web.charts.accuracy_chart import accuracy_chart
 from streamapp.web.charts.chart_view import ChartView
 from streamapp.web.charts.drawing import Mark
 from streamapp.web.clock import now_ms
+from streamapp.web.layout.data_table import DataTable
 from streamapp.web.pages.model.measure_words import (
     MEASURES,
     advice_in_words,
@@ -26,7 +27,7 @@ from streamapp.web.watch.state_words import (
     labels_tile,
     trend_tile,
 )
-from streamapp.web.watch.watching import heading, table
+from streamapp.web.watch.watching import heading
 
 MARKED: Final = {"drift": "drift", "reset": "reset", "imported": "import", "promoted": "promotion"}
 """Kinds of events that are drawn into the curve, with their names there."""
@@ -40,10 +41,11 @@ class OverviewTab:
         self._place = place
         asked = place.asked
         with ui.element("div").classes("grove-grid grove-tiles"):
-            self._accuracy = _TileView("Accuracy")
+            self._accuracy = _TileView("Accuracy", explained="accuracy")
             self._trend = _TileView("Trend")
-            self._drift = _TileView("Drift", "All drifts", asked.link("events", kind="drift"))
-            self._labels = _TileView("Labels and budget", "Labels", asked.link("labels"))
+            drifts = asked.link("events", kind="drift")
+            self._drift = _TileView("Drift", "All drifts", drifts, explained="drift")
+            self._labels = _TileView("Labels", "Requests, budget, classes", asked.link("labels"))
             self._challenger = _TileView("Challenger")
             self._more = _TileView("500 more labels", "Forecast", asked.link("labels"))
         heading("Accuracy", 2)
@@ -53,7 +55,9 @@ class OverviewTab:
         )
         heading("Measures per class", 2)
         self._basis = ui.label()
-        self._measures = table(MEASURES, [], "name")
+        self._measures = DataTable(
+            "Measures per class", MEASURES, key="name", empty="No evaluation has measures per class yet."
+        )
 
     async def begin(self) -> None:
         """Nothing but what the topics have."""
@@ -73,15 +77,15 @@ class OverviewTab:
         self._more.show(_advice(newest.evaluation))
         self._curve.show(accuracy_chart(points, curve_marks(events, asked)))
         self._basis.set_text(basis_in_words(newest.evaluation))
-        self._measures.rows = measure_rows(newest.evaluation)
+        self._measures.show(measure_rows(newest.evaluation))
 
 
 class _TileView:
     """A tile: its title, a figure, words, and a link."""
 
-    def __init__(self, title: str, link: str = "", address: str = "") -> None:
+    def __init__(self, title: str, link: str = "", address: str = "", *, explained: str = "") -> None:
         with ui.element("section").classes("grove-tile"):
-            heading(title, 2)
+            heading(title, 2, explained=explained)
             self._figure = ui.label().classes("grove-figure-large")
             self._words = ui.label().classes("grove-muted grove-text")
             if address:

@@ -9,10 +9,11 @@ from nicegui import ui
 
 from streamapp.web.clock import now_ms
 from streamapp.web.formatting import cut, number
+from streamapp.web.layout.data_table import Column, DataTable, text_cell
 from streamapp.web.layout.times import relative
 from streamapp.web.pages.model.tabs import Newest, TabPlace
 from streamapp.web.watch.inspector import Found
-from streamapp.web.watch.watching import Looking, facts, heading, table
+from streamapp.web.watch.watching import Looking, facts, heading
 
 PARTS: Final = {
     "learner": "learner",
@@ -56,8 +57,14 @@ class SpecTab:
         shown = ", ".join(cut(name) for name in model["classes"][:CLASSES_LISTED])
         ui.label(shown or "No class is known yet.").classes("grove-text")
         heading("Features", 2)
-        rows = [{"name": cut(name, 200), "kind": kind} for name, kind in model["attributes"]]
-        table({"name": "Feature", "kind": "Kind"}, rows, "name")
+        columns = {"name": Column("Feature"), "kind": Column("Kind")}
+        features = DataTable("Features", columns, key="name", empty="The model has no feature yet.")
+        features.show(
+            [
+                {"name": text_cell(cut(name, 200)), "kind": text_cell(kind)}
+                for name, kind in model["attributes"]
+            ]
+        )
         if model["attributes_left_out"]:
             ui.label(f"and {number(model['attributes_left_out'])} more")
         with ui.element("details").classes("grove-details"):

@@ -9,6 +9,7 @@ from nicegui import run, ui
 
 from streamapp.web.clock import now_ms
 from streamapp.web.formatting import cut, share
+from streamapp.web.layout.data_table import Cell, Column, DataTable, text_cell
 from streamapp.web.layout.times import exact, relative
 from streamapp.web.pages.model.node_table import nodes_table
 from streamapp.web.pages.model.tabs import Newest, TabPlace
@@ -16,7 +17,7 @@ from streamapp.web.queue.overview import WaitingRecord
 from streamapp.web.tree.outline_rows import matched
 from streamapp.web.tree.tree_view import TreeView
 from streamapp.web.watch.inspector import Found, InspectionError
-from streamapp.web.watch.watching import Looking, heading, table
+from streamapp.web.watch.watching import Looking, heading
 
 FRESH_MS: Final = 60_000
 RECORD_MAX: Final = 8192
@@ -48,7 +49,7 @@ class TreeTab:
             self._requests = ui.select(
                 {}, label="or a record whose label is requested", on_change=self._chosen
             )
-            self._requests.classes("grove-select").set_visibility(False)
+            self._requests.classes("grove-place").set_visibility(False)
             ui.button("Show its path", on_click=self._typed).props("no-caps")
         self._answer = ui.label().props("role=status").classes("grove-text")
         with ui.row().classes("items-center grove-tree-title"):
@@ -141,8 +142,14 @@ class TreeTab:
         if model["importances"]:
             heading("Importances of the features", 2)
             ui.label(CAVEAT).classes("grove-muted")
-            listed = [{"name": cut(name, 80), "share": share(part)} for name, part in model["importances"]]
-            table({"name": "Feature", "share": "Share of the decrease"}, listed, "name")
+            columns = {"name": Column("Feature"), "share": Column("Share of the decrease", numeric=True)}
+            importances = DataTable("Importances of the features", columns, key="name", empty="")
+            importances.show(
+                [
+                    {"name": text_cell(cut(name, 80)), "share": Cell(share(part), part)}
+                    for name, part in model["importances"]
+                ]
+            )
 
 
 def path_in_words(answer: dict[str, Any], node: int | None) -> str:
