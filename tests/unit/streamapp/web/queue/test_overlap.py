@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from streamapp.cli.running.web import _overlap
+from streamapp.cli.running.web_options import overlap_of
 from streamapp.errors import UsageError
 from streamapp.web.annotation_terms import Overlap
 from streamapp.web.queue.label_queue import LabelQueue
@@ -135,4 +135,4 @@ def test_options_that_contradict_each_other_are_refused(
     options: tuple[float, int | None, float | None, int], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        _overlap(*options)
+        overlap_of(*options)

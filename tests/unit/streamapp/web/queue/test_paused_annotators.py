@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from streamapp.cli.running.web import _pause_rule
+from streamapp.cli.running.web_options import pause_rule_of
 from streamapp.errors import UsageError
 from streamapp.people.pauses import PauseRule
 from streamapp.web.queue.cards import Given, Refused
@@ -82,10 +82,10 @@ def test_an_answer_before_the_pause_can_be_taken_back_and_is_sent_otherwise(
 
 def test_options_without_effect_are_refused() -> None:
     compared = replace(TERMS, gold_share=0.1)
-    assert _pause_rule(None, None, TERMS) is None
-    assert _pause_rule(0.7, None, compared) == PauseRule(0.7, 20)
-    assert _pause_rule(0.7, 5, compared) == PauseRule(0.7, 5)
+    assert pause_rule_of(None, None, TERMS) is None
+    assert pause_rule_of(0.7, None, compared) == PauseRule(0.7, 20)
+    assert pause_rule_of(0.7, 5, compared) == PauseRule(0.7, 5)
     with pytest.raises(UsageError, match="--pause-after 5 needs --pause-below"):
-        _pause_rule(None, 5, compared)
+        pause_rule_of(None, 5, compared)
     with pytest.raises(UsageError, match=r"--pause-below 0\.7 needs answers that can be compared"):
-        _pause_rule(0.7, None, TERMS)
+        pause_rule_of(0.7, None, TERMS)
