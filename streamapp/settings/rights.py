@@ -175,6 +175,7 @@ RIGHTS: Final[Mapping[str, tuple[Right, ...]]] = {
 QUESTIONS: Final[Mapping[str, str]] = {
     "model": "models show",
     "explanation": "models rebuild",
+    "path": "models rebuild",
     "differences": "models show",
     "partitions": "web, page Partitions",
     "dead-letters": "dlq list",

@@ -129,7 +129,8 @@ class StartPage:
             return
         now = now_ms()
         asked = await run.io_bound(self._overview.by_model, now)
-        self._queue.set_text(queue_in_words(self._around.counts().open, first_deadline(asked), now))
+        waiting = queue_in_words(self._around.counts().open, first_deadline(asked), now)
+        self._queue.set_text(self._around.queue.leases.paused(self._person.annotator) or waiting)
         day = await run.io_bound(self._overview.day_of, self._person.annotator, now)
         self._day.set_text(day_in_words(day))
         if self._watching is None:

@@ -112,7 +112,8 @@ def test_an_operator_sees_requests_models_and_next_steps(
 
 def test_an_annotator_sees_the_queue_and_the_day_alone(tmp_path: Path) -> None:
     store = Store(":memory:")
-    queue, now = LabelQueue(store, Terms()), now_ms()
+    reasons: list[str] = []
+    queue, now = LabelQueue(store, Terms(), lambda _: "".join(reasons)), now_ms()
     requests = [Request(0, "k", f"r{n}", f"i{n}", now, -1, 0.5, "a", "random", {}) for n in range(3)]
     queue.topics.apply(requests, [], {}, now)
     for label in ("a", None):
@@ -135,6 +136,8 @@ def test_an_annotator_sees_the_queue_and_the_day_alone(tmp_path: Path) -> None:
             await user.should_see("1 request waits", retries=PATIENCE)
             await user.should_see('Today (UTC): 1 label, "I do not know" 1 time.', retries=PATIENCE)
             assert not [link for link in user.find(kind=ui.link).elements if link.text == "Models"]
+            reasons.append("You get no cards for now.")
+            await user.should_see("You get no cards for now.", retries=PATIENCE)
 
     asyncio.run(play())
     store.close()
