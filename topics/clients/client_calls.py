@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Final
 
 CHECK_S: Final = 5.0
-MAX_CHECKS: Final = 6
+MAX_CHECKS: Final = 4
 """Checks are counted, not seconds: a process that was frozen for an hour misses one check only."""
 
 _Outcome = queue.SimpleQueue[BaseException | None]
