@@ -29,7 +29,13 @@ RECENT_MAX: Final = 256
 REVISED: Final = 8
 """Requests that get a new posterior after each settled request."""
 STRENGTH: Final = 8.0
-"""Answers that the prior is worth: of one true class, and of an annotator's accuracy over all classes."""
+"""Answers that the prior of one true class is worth."""
+OVERALL: Final = 2.0
+"""Answers to each class that the prior of an annotator's accuracy over all classes is worth."""
+EVEN: Final = 0.1
+"""Part of the prior that all classes have alike. Without it a class that spammers prefer can take over: the
+more often it is settled, the more the others' answers seem wrong.
+"""
 ACCURACY: Final = 0.7
 """Accuracy of an annotator who has not answered yet."""
 TREE_MOST: Final = 0.9
@@ -196,9 +202,9 @@ class AnnotatorModel:
     # -- probabilities ------------------------------------------------------------------------------------
 
     def _base(self) -> Row:
-        """Return the prevalence of the classes, with one record of each class added."""
+        """Return the prevalence of the classes, with one record of each class added, and the even part."""
         total = sum(self.prevalence) + len(self.classes)
-        return [(n + 1.0) / total for n in self.prevalence]
+        return [EVEN / len(self.classes) + (1.0 - EVEN) * (n + 1.0) / total for n in self.prevalence]
 
     def _shares(self, shares: Mapping[str, float] | None) -> Row | None:
         """Return the shares of the tree by class; None if there are none."""
@@ -236,9 +242,9 @@ class AnnotatorModel:
 
 
 def _overall(counts: list[Row]) -> float:
-    """Return the accuracy of an annotator over all classes."""
-    right = sum(row[t] for t, row in enumerate(counts))
-    return (right + STRENGTH * ACCURACY) / (sum(map(sum, counts)) + STRENGTH)
+    """Return the mean of an annotator's accuracies by class: all classes count alike, rare ones too."""
+    shares = [(row[t] + OVERALL * ACCURACY) / (sum(row) + OVERALL) for t, row in enumerate(counts)]
+    return sum(shares) / len(shares) if shares else ACCURACY
 
 
 def written(model: AnnotatorModel) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives import serialization
 
 from streamapp.embedded import EmbeddedBroker
 from streamapp.embedded import broker as embedded
-from streamapp.embedded.configuration import server_properties
+from streamapp.embedded.configuration import Membership, server_properties
 from streamapp.worker.reserved_ports import free_ports
 from tests.broker.workers import PATIENCE, wait_until
 
@@ -141,11 +141,13 @@ def broker_behind_tls(
     plain, port = server_properties, free_ports()
     authority, identity = certificates(directory)
 
-    def secured(data: Path, own: int, controller: int) -> str:
+    def secured(data: Path, member: Membership) -> str:
+        own, controller = member.ports
         more = {
             "listeners": f"PLAINTEXT://127.0.0.1:{own},CLIENTS://127.0.0.1:{port},"
             f"CONTROLLER://127.0.0.1:{controller}",
-            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{own},CLIENTS://127.0.0.1:{port}",
+            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{own},CLIENTS://127.0.0.1:{port},"
+            f"CONTROLLER://127.0.0.1:{controller}",
             "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,CLIENTS:SASL_SSL",
             "sasl.enabled.mechanisms": listener["sasl.enabled.mechanisms"],
             **{f"listener.name.clients.{name}": value for name, value in listener.items()},
@@ -155,7 +157,7 @@ def broker_behind_tls(
             "super.users": "User:ANONYMOUS",
         }
         # The last line of a name is the one that counts.
-        return plain(data, own, controller) + "".join(f"{name}={value}\n" for name, value in more.items())
+        return plain(data, member) + "".join(f"{name}={value}\n" for name, value in more.items())
 
     monkeypatch.setattr(embedded, "server_properties", secured)
     with EmbeddedBroker(brief=True) as broker:

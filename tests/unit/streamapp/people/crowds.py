@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from streamapp.people.dawid_skene import ACCURACY, STRENGTH
+from streamapp.people.dawid_skene import ACCURACY, EVEN, OVERALL, STRENGTH
 
 CASES = {"two classes": (21, 600, 2, [1.0, 1.0]), "three classes": (22, 600, 3, [3.0, 2.0, 1.0])}
 """Arguments of `crowd` whose estimate by crowd-kit is in tests/golden/crowds.json."""
@@ -33,10 +34,15 @@ def matrix(kind: str, accuracy: float, n_classes: int) -> list[list[float]]:
     ]
 
 
-def crowd(seed: int, n_records: int, n_classes: int, shares: list[float]) -> list[Record]:
+MIXED: Final = ("uniform", "constant", "adversarial", "uniform")
+
+
+def crowd(
+    seed: int, n_records: int, n_classes: int, shares: list[float], spammers: Sequence[str] = MIXED
+) -> list[Record]:
     """Return records with three answers each of twenty annotators, four of whom are spammers."""
     draw = random.Random(seed)
-    kinds = ["uniform", "constant", "adversarial", "uniform"] + ["honest"] * 16
+    kinds = [*spammers] + ["honest"] * 16
     matrices = {f"a{n:02}": matrix(kind, draw.uniform(0.65, 0.95), n_classes) for n, kind in enumerate(kinds)}
     records = []
     for _ in range(n_records):
@@ -58,11 +64,11 @@ def batch(records: list[Record], n_classes: int, rounds: int = 100) -> tuple[Any
     posterior = is_answer.sum(2).T / is_answer.sum((0, 2))[:, None]
     for _ in range(rounds):
         counts = np.einsum("rt,lra->atl", posterior, is_answer)
-        right = np.einsum("att->a", counts) + STRENGTH * ACCURACY
-        overall = (right / (counts.sum((1, 2)) + STRENGTH))[:, None, None]
+        shares = (np.einsum("att->at", counts) + OVERALL * ACCURACY) / (counts.sum(2) + OVERALL)
+        overall = shares.mean(1)[:, None, None]
         counts += STRENGTH * np.where(np.eye(n_classes), overall, (1 - overall) / (n_classes - 1))
         confusion = counts / counts.sum(2, keepdims=True)
-        prevalence = (posterior.sum(0) + 1) / (len(records) + n_classes)
+        prevalence = EVEN / n_classes + (1 - EVEN) * (posterior.sum(0) + 1) / (len(records) + n_classes)
         logs = np.log(prevalence) + np.einsum("lra,atl->rt", is_answer, np.log(confusion))
         posterior = np.exp(logs - logs.max(1, keepdims=True))
         posterior /= posterior.sum(1, keepdims=True)
