@@ -84,6 +84,7 @@ def test_an_operator_sees_requests_models_and_next_steps(
             words = "1 request waits" if busy else "No request waits."
             await user.should_see(words, retries=PATIENCE)
             await user.should_see("see its log", retries=PATIENCE)
+            await pages[0].tick()  # the texts above come before the tables
             if not busy:
                 await user.should_see(NO_REQUESTS)
                 await user.should_see(NO_MODELS)
