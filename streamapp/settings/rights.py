@@ -158,6 +158,8 @@ RIGHTS: Final[Mapping[str, tuple[Right, ...]]] = {
     "dlq skip": _PARTITION_WRITTEN,
     "people list": _topics((TopicNames.audit,), "Read"),
     "people agreement": _topics((TopicNames.audit,), "Read"),
+    "people export": _topics((TopicNames.audit,), "Read"),
+    "people erase": _topics((TopicNames.audit,), "Read", "Write", "Delete"),
     "web, page Partitions": (
         *_topics(SOURCES, "Describe"),
         *_topics((TopicNames.journal,), "Read"),

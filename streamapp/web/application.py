@@ -38,6 +38,7 @@ from streamapp.web.people.audit_reader import AuditReader
 from streamapp.web.people.people_figures import PeopleFigures
 from streamapp.web.people.people_page import add_people_pages
 from streamapp.web.proxy import Proxy
+from streamapp.web.pseudonyms import Pseudonyms
 from streamapp.web.queue.answer_writer import Writer
 from streamapp.web.queue.cards import Counts
 from streamapp.web.queue.label_queue import LabelQueue
@@ -84,6 +85,7 @@ class WebPlan:
     gold: Sequence[GoldRecord] = ()
     pause_rule: PauseRule | None = None  # it names people who get no cards for now
     leaderboard: bool = False  # annotators see the number of everybody's answers
+    pseudonyms: Path | None = None  # file of the key that makes names into pseudonyms
 
     def __post_init__(self) -> None:
         """Refuse an address without authentication, or with two kinds of it, and options that cannot be."""
@@ -150,7 +152,8 @@ def _run(
         audit_reader = AuditReader(kafka, names, people, audit, plan.pause_rule)
         writer = Writer(kafka, names, queue, audit)
         here = plan.host in LOOPBACK and plan.proxy is None
-        entry = Entry(Sessions(store), users, plan.annotator, here, audit, plan.proxy)
+        alias = str if plan.pseudonyms is None else Pseudonyms(plan.pseudonyms)
+        entry = Entry(Sessions(store), users, plan.annotator, here, audit, plan.proxy, alias)
         around = Surroundings(
             queue,
             counted.counts,

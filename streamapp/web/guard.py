@@ -62,6 +62,7 @@ class Entry:
     loopback: bool  # only host names of this machine are accepted, and cookies need no TLS
     audit: AuditLog
     proxy: Proxy | None = None  # a proxy that authenticates users instead of a password file
+    alias: Callable[[str], str] = str  # name of a user → the name that pages and topics have
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,8 @@ class Guard:
         for_all = path == "/favicon.ico" or path.startswith(PARTS)
         if not (for_all or may_see(who.role, path)):
             return PlainTextResponse(f"this page is for {_roles(path)}", 403)
-        scope["annotator"], scope["role"], scope["signed_in"] = who.name, who.role, who.still
+        name = self._entry.alias(who.name)
+        scope["annotator"], scope["role"], scope["signed_in"] = name, who.role, who.still
         return None
 
     def _known(self, scope: Scope) -> _Who | None:
@@ -159,7 +161,7 @@ class Guard:
 
     async def _sign_out(self, who: _Who) -> Response:
         await asyncio.to_thread(self._entry.sessions.end, who.token)
-        await asyncio.to_thread(self._entry.audit.note, who.name, "sign-out", now_ms())
+        await asyncio.to_thread(self._entry.audit.note, self._entry.alias(who.name), "sign-out", now_ms())
         gone = RedirectResponse("/sign-in", 303)
         gone.delete_cookie(COOKIE)
         return gone
@@ -206,7 +208,7 @@ class Guard:
         if before is not None:
             await asyncio.to_thread(self._entry.sessions.end, before)
         token = await asyncio.to_thread(self._entry.sessions.begin, name, now_ms(), users.proof(name))
-        await asyncio.to_thread(self._entry.audit.note, name, "sign-in", now_ms())
+        await asyncio.to_thread(self._entry.audit.note, self._entry.alias(name), "sign-in", now_ms())
         let_in = RedirectResponse("/", 303)
         let_in.set_cookie(
             COOKIE,

@@ -313,6 +313,12 @@ class Store:
         with self._reading:
             yield self._reader
 
+    def compact(self) -> None:
+        """Write the file again, without the bytes of deleted rows, and empty the log."""
+        with self._turn, self._reading:
+            self._connection.execute("VACUUM")
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def close(self) -> None:
         """Close the file; a process that ends without this loses nothing."""
         self._closing.set()

@@ -22,8 +22,10 @@ def read_topic(kafka, topic):
             TopicPartition(topic, p, 0)
             for p in consumer.list_topics(topic, timeout=TIMEOUT_S).topics[topic].partitions
         ]
-        ends = {p.partition: _end(consumer, p) for p in here}
-        consumer.assign([p for p in here if ends[p.partition]])
+        ranges = {p.partition: _range(consumer, p) for p in here}
+        ends = {number: end for number, (_, end) in ranges.items()}
+        here = [TopicPartition(topic, number, first) for number, (first, _) in ranges.items()]
+        consumer.assign([p for p in here if p.offset < ends[p.partition]])
         messages = []
         while any(p.offset < ends[p.partition] for p in consumer.position(consumer.assignment())):
             some = consumer.consume(10_000, 0.05)
@@ -34,12 +36,12 @@ def read_topic(kafka, topic):
         consumer.close()
 
 
-def _end(consumer, partition):
-    """Return the next offset; a partition that was just created may not know its leader yet."""
+def _range(consumer, partition):
+    """Return the first and the next offset; a new partition may not know its leader yet."""
     deadline = time.monotonic() + TIMEOUT_S
     while True:
         try:
-            return consumer.get_watermark_offsets(partition, timeout=TIMEOUT_S)[1]
+            return consumer.get_watermark_offsets(partition, timeout=TIMEOUT_S)
         except KafkaException as failure:
             if failure.args[0].code() not in UNSETTLED or time.monotonic() > deadline:
                 raise

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from streamapp.cli.operating.people_data import erase, export
 from streamapp.cli.options import Json, SettingsOptions
 from streamapp.cli.register import register
 from streamapp.errors import UsageError
@@ -218,6 +219,11 @@ def _safe(value: object) -> object:
     )
 
 
-COMMANDS: dict[str, Callable[..., None]] = {"list": list_, "agreement": agreement}
+COMMANDS: dict[str, Callable[..., None]] = {
+    "list": list_,
+    "agreement": agreement,
+    "export": export,
+    "erase": erase,
+}
 for name, command in COMMANDS.items():
     register(app, command, name)

@@ -68,6 +68,14 @@ def web(
     annotator: Annotated[
         str, typer.Option("--annotator", help="Name in every label, without --users.", metavar="NAME")
     ] = "web",
+    pseudonyms: Annotated[
+        Path | None,
+        typer.Option(
+            "--pseudonyms",
+            help="File with a key (made if missing): pages and topics get pseudonyms, and no names.",
+            metavar="FILE",
+        ),
+    ] = None,
     state: Annotated[
         Path | None,
         typer.Option(
@@ -358,6 +366,7 @@ def web(
         gold_records(gold, terms),
         pause_rule_of(pause_below, pause_after, terms),
         leaderboard,
+        pseudonyms,
     )
     with interrupted_by_terminate():
         run_web(plan, kafka, lambda address: typer.echo(f"grove web is at {address}  (Ctrl-C ends it)"))
