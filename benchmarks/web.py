@@ -2,6 +2,7 @@
 
     python -m benchmarks.web --json
     python -m benchmarks.web --annotators 10 --rate 200 --models 100 --seconds 10
+    python -m benchmarks.web --pages --annotators 100 --rate 200 --models 1000 --json
 
 Models request labels at a steady rate, over many model keys (Zipf 1.1), and `grove web` reads the requests.
 Annotators, which are websocket clients of NiceGUI's protocol and no browsers, sign in; each answers its card
@@ -349,9 +350,16 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0, help="of answering, on each page")
     parser.add_argument("--turns", type=int, default=6)
     parser.add_argument("--think", type=float, default=1.0, help="seconds between a card and its answer")
+    parser.add_argument("--pages", action="store_true", help="measure every page instead (web_pages.py)")
+    parser.add_argument("--rounds", type=int, default=30, help="requests of each page")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    figures = run(options)
+    if options.pages:
+        from benchmarks import web_pages
+
+        figures = web_pages.run(options)
+    else:
+        figures = run(options)
     if options.json:
         print(json.dumps(figures))
         return
