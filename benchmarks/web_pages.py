@@ -1,9 +1,9 @@
 """Budgets of the web application's pages: `python -m benchmarks.web --pages --json`.
 
-Annotators answer meanwhile, as in the other measurement. An operator requests every page in turn: the time
-to the last byte of its HTML is the server's time, and the bytes are those of the HTML. A browser opens the
-label page with an empty cache and again with a filled one: the first card is visible when its heading is. At
-last a browser signs in, opens the label page and answers, and the time ends when the label is on its topic.
+Annotators answer at the same time. An operator requests every page in turn: the server's time ends with the
+last byte of the HTML, whose bytes are counted. A browser opens the label page with an empty cache and again
+with a filled one: the first card is visible when its heading is. At the end a browser signs in, opens the
+label page and answers, and the time ends when the label is on its topic.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from topics.definitions import TopicNames
 PARTITIONS: Final = 4
 CARD_GOAL_S: Final = 1.5
 PAGE_GOAL_MS: Final = 300.0
-POINTS: Final = 40
+POINTS: Final = 20
 OPENINGS: Final = 5
 CHROMIUM: Final = "/usr/bin/chromium"
 STARTED: Final = "operator"
@@ -173,7 +173,7 @@ async def _first_label(browser: Any, address: str, servers: str, names: TopicNam
 async def measured(
     options: argparse.Namespace, address: str, servers: str, names: TopicNames
 ) -> dict[str, Any]:
-    """Let annotators answer; measure pages meanwhile."""
+    """Let annotators answer, and measure pages at the same time."""
     label = rf"^({'|'.join(CLASSES)}) \("
     n = options.annotators
     async with people(address, "label", n, "which class has", label, users=True) as annotators:

@@ -1,11 +1,7 @@
-"""The pages on models in a real browser, with a worker and a broker behind them.
-
-GROVE_SCREENSHOTS=FOLDER writes what the pages look like there; docs/screenshots/ has them from this test.
-"""
+"""The pages on models in a real browser, with a worker and a broker behind them."""
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,10 +12,10 @@ import orjson
 import pytest
 
 from tests.broker.kafka_log import read_topic
+from tests.broker.web_look import look_over
 from tests.broker.web_rig import CHROMIUM, grove_web
 from tests.broker.workers import PATIENCE, Installation, wait_until
 from tests.conftest import Broker
-from tests.unit.streamapp.web.test_accessibility import flaws
 from topics.clients.partitioner import partition_of
 
 pytestmark = pytest.mark.broker
@@ -68,13 +64,8 @@ def place(broker: Broker, tmp_path: Path) -> Iterator[Installation]:
     yield Installation(broker.bootstrap_servers, "watch.", PARTITIONS, tmp_path, module="streamapp worker")
 
 
-def shoot(page: Any, name: str, size: str) -> None:
-    assert flaws(page) == [], name
-    folder = os.environ.get("GROVE_SCREENSHOTS")
-    if folder:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        kind = "" if size == "desktop" else f"-{size}"
-        page.screenshot(path=Path(folder) / f"web-{name}{kind}.png", full_page=True)
+def look_at(page: Any, name: str, size: str) -> None:
+    assert look_over(page, f"{name}-{size}") == []
 
 
 def events(place: Installation) -> list[tuple[bytes, dict[str, Any]]]:
@@ -112,7 +103,7 @@ def test_models_are_watched_while_a_worker_dies(place: Installation, tmp_path: P
         page.goto(f"{address}models")
         expect(page.get_by_role("cell", name=KEY)).to_be_visible(timeout=patience)
         expect(page.get_by_role("cell", name=OTHER)).to_be_visible(timeout=patience)
-        shoot(page, "models", "desktop")
+        look_at(page, "models", "desktop")
         page.get_by_label("Part of a model's name").fill("SHOP")
         expect(page.get_by_text("1–1 of 1")).to_be_visible(timeout=patience)
         page.get_by_role("link", name=KEY).click()
@@ -122,7 +113,7 @@ def test_models_are_watched_while_a_worker_dies(place: Installation, tmp_path: P
         place.wait_for_lag_0(alive=[worker])
         for path in ("/", "/router/", "/table/", "/graph/", "/stats/"):
             assert worker.page(path)[0] == 404, f"Faust's own page {path} is off"
-        shoot(page, "model", "desktop")
+        look_at(page, "model", "desktop")
         page.get_by_role("link", name="Events", exact=True).click()
         expect(page.get_by_text("created: learner h-tree")).to_be_visible(timeout=patience)
         before = len(events(place))
@@ -140,34 +131,34 @@ def test_models_are_watched_while_a_worker_dies(place: Installation, tmp_path: P
             ]
             assert len(names) == len(set(names)), "exactly once"
 
-            shoot(page, "model-events", "desktop")
+            look_at(page, "model-events", "desktop")
             at = f"{partition_of(KEY.encode(), PARTITIONS)}:5"
             page.goto(f"{address}model?key=shop+%3C1%3E&tab=tree&at={at}")
             expect(page.get_by_role("treeitem", name="all records")).to_be_visible(timeout=patience)
             expect(page.get_by_text("The path ends in node")).to_be_visible(timeout=patience)
-            shoot(page, "model-tree", "desktop")
+            look_at(page, "model-tree", "desktop")
             record = '{"amount": 70, "age": 50, "country": "DE"}'
             page.get_by_label("A record: PARTITION:OFFSET").fill(record)
             page.get_by_role("button", name="Show its path").click()
             expect(page.get_by_text("The model answers good")).to_be_visible(timeout=patience)
             page.goto(f"{address}model?key=shop+%3C1%3E&tab=explanation&at={at}")
             expect(page.get_by_text("The answer that was sent is the same.")).to_be_visible(timeout=patience)
-            shoot(page, "model-explanation", "desktop")
+            look_at(page, "model-explanation", "desktop")
             page.goto(f"{address}model?key=shop+%3C1%3E&tab=labels")
             expect(page.get_by_text("allowed by the budget")).to_be_visible(timeout=patience)
-            shoot(page, "model-labels", "desktop")
+            look_at(page, "model-labels", "desktop")
             page.goto(f"{address}model?key=shop+%3C1%3E&tab=spec")
             expect(page.get_by_text("query strategy")).to_be_visible(timeout=patience)
-            shoot(page, "model-spec", "desktop")
+            look_at(page, "model-spec", "desktop")
 
             page.goto(f"{address}compare?first=shop+%3C1%3E&second=plain")
             expect(page.get_by_role("cell", name="accuracy", exact=True)).to_be_visible(timeout=patience)
             expect(page.get_by_role("cell", name="counts").first).to_be_visible(timeout=patience)
-            shoot(page, "compare", "desktop")
+            look_at(page, "compare", "desktop")
 
             page.goto(f"{address}dead-letters")
             expect(page.get_by_role("cell", name="not-json").first).to_be_visible(timeout=patience)
-            shoot(page, "dead-letters", "desktop")
+            look_at(page, "dead-letters", "desktop")
             page.get_by_label("Model", exact=True).fill(OTHER)
             page.get_by_role("button", name="Send these again").click()
             page.get_by_role("button", name="Yes").click(timeout=patience)
@@ -177,7 +168,7 @@ def test_models_are_watched_while_a_worker_dies(place: Installation, tmp_path: P
 
             page.goto(f"{address}partitions")
             expect(page.get_by_text("0 records wait in all")).to_be_visible(timeout=patience)
-            shoot(page, "partitions", "desktop")
+            look_at(page, "partitions", "desktop")
 
             page.set_viewport_size(SIZES["phone"])
             for name, way, shown in (
@@ -196,7 +187,7 @@ def test_models_are_watched_while_a_worker_dies(place: Installation, tmp_path: P
                 expect(shown.first).to_be_visible(timeout=patience)
                 fits = page.evaluate("document.documentElement.scrollWidth <= innerWidth")
                 assert fits, f"{name} fits a phone"
-                shoot(page, name, "phone")
+                look_at(page, name, "phone")
         assert complaints == []
         browser.close()
 
@@ -265,5 +256,5 @@ def test_results_of_experiments_are_shown(broker: Broker, tmp_path: Path) -> Non
         page.goto(f"{address}experiments")
         expect(page.get_by_text("attributes published")).to_be_visible(timeout=PATIENCE * 1000)
         expect(page.get_by_role("cell", name="SEA")).to_be_visible()
-        shoot(page, "experiments", "desktop")
+        look_at(page, "experiments", "desktop")
         browser.close()

@@ -282,11 +282,7 @@ def web(
     ] = Path("experiments"),
     docs: Annotated[
         str,
-        typer.Option(
-            "--docs",
-            help="Address of the documentation site ('make docs'); the page of words links to it.",
-            metavar="URL",
-        ),
+        typer.Option("--docs", help="Address of the site of 'make docs', for links.", metavar="URL"),
     ] = "",
 ) -> None:
     """Answer label requests and watch models in the browser (docs/web.md).

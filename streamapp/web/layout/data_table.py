@@ -22,7 +22,7 @@ _SORT: Final = """(a, b, x, y) => {{
   return p < q ? -1 : 1;
 }}"""
 # The button is for people without a mouse; its click goes on to the cell, which sorts.
-_HEAD: Final = """<q-th :props="props" :aria-sort="!props.col.sortable ? null
+SORTED_HEAD: Final = """<q-th :props="props" :aria-sort="!props.col.sortable ? null
   : !props.col.__thClass.includes('sorted') ? 'none'
   : props.col.__thClass.includes('sort-desc') ? 'descending' : 'ascending'">
   <button v-if="props.col.sortable" type="button" class="grove-sort">{{ props.col.label }}</button>
@@ -149,7 +149,7 @@ class DataTable:
         self.table.props("no-results-label='No row has this text.' no-data-label='No row.'")
         self.table.props[":rows-per-page-options"] = str([per_page] if turned else [25, 50, 100, 0])
         self.table.classes("w-full grove-data")
-        self.table.add_slot("header-cell", _HEAD)
+        self.table.add_slot("header-cell", SORTED_HEAD)
         self.table.add_slot("body-cell", _BODY)
         if turned is None:
             self._filter.bind_value_to(self.table, "filter", lambda text: text or "")

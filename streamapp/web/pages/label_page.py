@@ -61,7 +61,7 @@ class LabelPage:
                     hint("utility")
                 self._features = ui.html(sanitize=False).classes("w-full")
                 self._left_out = ui.label()
-                with ui.row().classes("items-center w-full"):
+                with ui.element("div").classes("grove-guess"):
                     self._guess = ui.label().classes("grove-text")
                     self._show_guess = ui.button(
                         f"Show the model's guess ({GUESS})", on_click=self.show_guess

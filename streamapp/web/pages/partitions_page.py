@@ -32,7 +32,6 @@ class PartitionsPage:
 
     def __init__(self, watching: Watching, person: Person) -> None:
         self._person = person
-        self._table: DataTable | None = None
         with watch_frame("/partitions", person, watching):
             heading("Partitions", explained="partition")
             self._looking = Looking(watching.inspector, self._draw, person)

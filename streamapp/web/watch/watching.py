@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from nicegui import run, ui
 
+from streamapp.web.layout.data_table import SORTED_HEAD
 from streamapp.web.layout.headings import heading as heading
 from streamapp.web.page_frame import Person, frame
 from streamapp.web.queue.overview import WaitingRecord
@@ -80,20 +81,22 @@ def facts(values: Mapping[str, str]) -> None:
 def table(
     columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]], key: str, links: str | None = None
 ) -> ui.table:
-    """Make a table; columns: label by name of field, numbers to the right; links: a column with links."""
+    """Make a table that its heads sort; columns: label by name of field; links: a column with links."""
     shown = [
         {
             "name": name,
             "label": label,
             "field": name,
             "align": "right" if rows and isinstance(rows[0].get(name), int | float) else "left",
+            "sortable": True,
         }
         for name, label in columns.items()
     ]
     # People without a mouse scroll a table that is too wide with the arrow keys.
     with ui.element("div").classes("grove-scroll").props('tabindex=0 role=region aria-label="Table"'):
         drawn = ui.table(rows=[*map(dict, rows)], columns=shown, row_key=key)
-    drawn.props("flat bordered dense wrap-cells").classes("w-full")
+    drawn.props("flat dense wrap-cells binary-state-sort").classes("w-full grove-data")
+    drawn.add_slot("header-cell", SORTED_HEAD)
     if links is not None:
         drawn.add_slot(f"body-cell-{links}", LINKS)
     return drawn
