@@ -128,7 +128,7 @@ def fit(costs: Costs, many: SharedWork, few: SharedWork) -> Costs:
         (worker.cpu_seconds - work.seconds * costs.idle_us / 1e6) * 1e6 - worker.commits * costs.commit_us
         for worker, work in ((a, many), (b, few))
     ]
-    parts = [worker.commits * worker.active for worker in (a, b)]
+    parts = [worker.commits * sum(load > 0 for load in worker.loads) for worker in (a, b)]
     divisor = a.records * parts[1] - b.records * parts[0]
     partition = (
         (a.records * varying_us[1] - b.records * varying_us[0]) / divisor

@@ -6,9 +6,10 @@ import math
 import os
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -26,6 +27,7 @@ from topics.definitions import TopicNames
 MEASURED: Final = 0.95
 """Share of a backlog that is measured: at the end, more and more workers have nothing left."""
 WARM_UP: Final = 40_000  # records a worker before it: shapes of records are learned, trees have grown
+HALVINGS: Final = 60
 COMMITS: Final = "grove_commit_seconds_count"
 
 
@@ -33,14 +35,11 @@ COMMITS: Final = "grove_commit_seconds_count"
 class WorkerFigures:
     """One worker during a measurement."""
 
-    partitions: int
-    active: int
-    """Partitions with records."""
     models: int
     records: int
     """Processed in the measured time."""
-    load: int
-    """Records of the backlog in its partitions."""
+    loads: tuple[int, ...]
+    """Records of the backlog in each of its partitions."""
     cpu_seconds: float
     commits: float
     peak_mib: float
@@ -72,24 +71,18 @@ class SharedWork:
     @property
     def worker_skew(self) -> float:
         """The busiest worker beside the mean, by records of the backlog."""
-        loads = [worker.load for worker in self.workers]
+        loads = [sum(worker.loads) for worker in self.workers]
         return max(loads) / statistics.mean(loads)
 
     def predicted_rate(self, costs: Costs, commit_ms: float) -> float:
         """Return the rate that the costs of `grove plan` lead to, for the same partitions and shares."""
-        rates = [
-            backlog_rate(
-                costs,
-                self.share,
-                worker.active,
-                record_us(costs, self.record_bytes, worker.models),
-                commit_ms,
-            )
-            for worker in self.workers
-        ]
-        loads = [worker.load for worker in self.workers]
-        seconds = seconds_until(loads, rates, MEASURED)
-        return MEASURED * sum(loads) / seconds
+        phases = []
+        for worker in self.workers:
+            record_cost = record_us(costs, self.record_bytes, worker.models)
+            rate_of = partial(backlog_rate, costs, self.share, cpu_us=record_cost, commit_ms=commit_ms)
+            phases.append(phases_of(worker.loads, rate_of))
+        seconds = seconds_until(phases, MEASURED)
+        return MEASURED * sum(sum(worker.loads) for worker in self.workers) / seconds
 
     def to_dict(self) -> dict[str, Any]:
         """Return the printed figures."""
@@ -106,7 +99,7 @@ class SharedWork:
             "commits_per_second_a_worker": round(
                 statistics.mean(worker.commits for worker in self.workers) / self.seconds, 2
             ),
-            "partitions_a_worker": [worker.partitions for worker in self.workers],
+            "partitions_a_worker": [len(worker.loads) for worker in self.workers],
             "peak_mib_a_worker": round(max(worker.peak_mib for worker in self.workers)),
             "worker_skew": round(self.worker_skew, 3),
             "partition_skew": round(self.partition_skew, 3),
@@ -117,19 +110,50 @@ class SharedWork:
         }
 
 
-def seconds_until(loads: Sequence[float], rates: Sequence[float], share: float) -> float:
-    """Return when `share` of all loads is processed, if each worker processes its load at its rate.
+Phase = tuple[float, float]
+"""Records, and the rate at which a worker processes them, in records per second."""
 
-    The result is infinite if workers without a rate have more than the rest.
+
+def phases_of(loads: Sequence[int], rate_of: Callable[[int], float]) -> list[Phase]:
+    """Return the phases of a worker's backlog, which has so many records in each partition.
+
+    Partitions take turns, so that the smallest is empty first; `rate_of` returns the rate with as many
+    partitions as still have records.
     """
-    target = share * sum(loads)
-    ends = sorted((load / rate if rate else math.inf, rate) for load, rate in zip(loads, rates, strict=True))
-    processed, at, running = 0.0, 0.0, sum(rates)
-    for end, rate in ends:
-        if processed + running * (end - at) >= target:
-            break
-        processed, at, running = processed + running * (end - at), end, running - rate
-    return at + (target - processed) / running if running > 0 else math.inf
+    phases, ended = [], 0
+    ordered = sorted(load for load in loads if load)
+    for number, load in enumerate(ordered):
+        active = len(ordered) - number
+        if load > ended:
+            phases.append(((load - ended) * active, rate_of(active)))
+            ended = load
+    return phases
+
+
+def processed_at(phases: Sequence[Phase], seconds: float) -> float:
+    """Return the records that a worker has processed after some seconds."""
+    processed = 0.0
+    for records, rate in phases:
+        if records >= rate * seconds:
+            return processed + rate * seconds
+        processed, seconds = processed + records, seconds - records / rate
+    return processed
+
+
+def seconds_until(workers: Sequence[Sequence[Phase]], share: float) -> float:
+    """Return when workers have processed `share` of their records; infinite if some have a rate of 0."""
+    phases = [phase for worker in workers for phase in worker]
+    if any(rate <= 0 for _, rate in phases):
+        return math.inf
+    target = share * sum(records for records, _ in phases)
+    least, most = 0.0, max(sum(records / rate for records, rate in worker) for worker in workers)
+    for _ in range(HALVINGS):
+        middle = (least + most) / 2
+        if sum(processed_at(worker, middle) for worker in workers) < target:
+            least = middle
+        else:
+            most = middle
+    return most
 
 
 def work_together(
@@ -165,11 +189,9 @@ def work_together(
         owned = sorted(member.owned())
         figures.append(
             WorkerFigures(
-                partitions=len(owned),
-                active=int((by_partition[owned] > 0).sum()),
                 models=int(np.isin(load.places, owned).sum()),
                 records=int(processed[owned].sum()),
-                load=int(by_partition[owned].sum()),
+                loads=tuple(by_partition[owned].tolist()),
                 cpu_seconds=spent,
                 commits=committed,
                 peak_mib=peak_mib(member.pid),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks.rig.keyed_load import KeyedLoad
-from benchmarks.rig.shared_work import SharedWork, WorkerFigures, seconds_until
+from benchmarks.rig.shared_work import SharedWork, WorkerFigures, phases_of, processed_at, seconds_until
 from benchmarks.scaling import fit
 from streamapp.tools.sizing.measured_costs import Costs
 from topics.clients.partitioner import partition_of
@@ -33,20 +33,33 @@ def test_keys_can_be_kept_to_some_partitions() -> None:
     assert len(set(load.keys)) == 50
 
 
+def test_small_partitions_are_empty_first() -> None:
+    """Three partitions until each has processed 10, two until 20, one for the last 30."""
+    phases = phases_of([50, 10, 0, 20], lambda active: 100.0 / active)
+    assert phases == [(30, pytest.approx(33.3, abs=0.1)), (20, 50.0), (30, 100.0)]
+    assert processed_at(phases, 0.9) == pytest.approx(30)
+    assert processed_at(phases, 0.9 + 0.2) == pytest.approx(40)
+    assert processed_at(phases, 100.0) == 80
+
+
 @pytest.mark.parametrize(
-    ("loads", "rates", "share", "seconds"),
+    ("workers", "share", "seconds"),
     [
-        ([100, 100], [10, 10], 0.95, 9.5),
-        ([100, 20], [10, 10], 0.95, 9.4),  # the second ends after 2 s; 114 of 120: 2 s · 20 + 7.4 s · 10
-        ([100, 0], [10, 10], 0.5, 5.0),
-        ([90, 10], [10, 1], 1.0, 10.0),
-        ([90, 10], [10, 0], 0.95, math.inf),
+        ([[(100, 10)], [(100, 10)]], 0.95, 9.5),
+        (
+            [[(100, 10)], [(20, 10)]],
+            0.95,
+            9.4,
+        ),  # the second ends after 2 s; 114 of 120: 2 s · 20 + 7.4 s · 10
+        ([[(50, 10), (50, 5)], []], 1.0, 15.0),
+        ([[(90, 10)], [(10, 1)]], 1.0, 10.0),
+        ([[(90, 10)], [(10, 0)]], 0.95, math.inf),
     ],
 )
 def test_a_busy_worker_ends_later_than_the_others(
-    loads: list[float], rates: list[float], share: float, seconds: float
+    workers: list[list[tuple[float, float]]], share: float, seconds: float
 ) -> None:
-    assert seconds_until(loads, rates, share) == pytest.approx(seconds)
+    assert seconds_until(workers, share) == pytest.approx(seconds)
 
 
 def work(costs: Costs, records: int, seconds: float, active: int, commits: float) -> SharedWork:
@@ -54,7 +67,8 @@ def work(costs: Costs, records: int, seconds: float, active: int, commits: float
     each = costs.record_us + costs.byte_ns * 0.1 + costs.many_models_us * 0.1
     spent = records * each + seconds * costs.idle_us
     spent += commits * (costs.commit_us + active * costs.commit_partition_us)
-    worker = WorkerFigures(64, active, 1_000, records, records, spent / 1e6, commits, 400.0)
+    loads = (records // active,) * active + (0,) * (64 - active)
+    worker = WorkerFigures(1_000, records, loads, spent / 1e6, commits, 400.0)
     return SharedWork(seconds, 100.0, 0.1, (worker,), 0.01, 1.0, 0.0, 0.0)
 
 
