@@ -33,6 +33,7 @@ from streamapp.worker.compile_ahead import warm_kernels
 from topics.definitions import TopicNames
 
 LOOK_SECONDS = 0.1
+WORKERS_IN_PATIENCE = 4  # that start within the patience for one worker, on a busy machine
 
 
 class Trial:
@@ -93,7 +94,8 @@ class Trial:
                 member.page("/readyz") is not None for member in self.members
             )
 
-        self.members[0].wait(ready, "and the other workers did not share all partitions")
+        patience = PATIENCE_SECONDS * max(1.0, len(self.members) / WORKERS_IN_PATIENCE)
+        self.members[0].wait(ready, "and the other workers did not share all partitions", patience)
 
     def feed(self) -> None:
         """Start a producer that runs longer than the trial."""

@@ -5,6 +5,7 @@
     python -m benchmarks.scaling --fit > costs.json
     python -m benchmarks.scaling --costs costs.json --json
     python -m benchmarks.scaling --rebalance --json
+    python -m benchmarks.scaling --rebalance 8x100,64x10000
 
 One line for each number of workers and for each kind of keys: equally frequent, and by Zipf's law. Workers
 are held to their share (cgroup quota) after they are ready and have met all models. Then a backlog becomes
@@ -14,8 +15,8 @@ the rest of two cores; the commit interval is longer than the default by as much
 line has the rate that `grove plan` predicts for the same partitions. `--fit` measures one worker and prints
 the costs for `--costs`.
 
-`--rebalance`: the time from the start of a second worker's membership until all partitions are live, by
-partitions and models. docs/scale.md has the figures.
+`--rebalance`: how long partitions stand still when a second worker joins, by partitions and models.
+docs/scale.md has the figures.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ from streamapp.worker.task.task_config import TaskConfig
 from topics.definitions import TopicNames
 
 FULL_CORE_COMMIT_MS = 100.0  # the default of commit.interval.ms
+REBALANCED = "8x100,8x1000,8x10000,64x100,64x1000,64x10000"
 FEW_PARTITIONS = 8  # of the second backlog of --fit
 
 
@@ -150,6 +152,15 @@ def numbers(text: str) -> list[int]:
     return values
 
 
+def sizes(text: str) -> list[tuple[int, int]]:
+    """Return pairs of partitions and models of a list such as 8x100,64x1000."""
+    pairs = [tuple(numbers(pair.replace("x", ","))) for pair in text.split(",")]
+    if wrong := [pair for pair in pairs if len(pair) != 2]:
+        message = f"{text} must have pairs such as 8x100, and not {wrong[0]}"
+        raise argparse.ArgumentTypeError(message)
+    return [(partitions, models) for partitions, models in pairs]
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scaling", description=__doc__.splitlines()[0])
     parser.add_argument("--workers", type=numbers, default=[1, 2, 4, 8, 16], help="numbers, with commas")
@@ -166,7 +177,13 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--json", action="store_true", help="one line for each, as it is known")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--fit", action="store_true", help="measure one worker and print costs for grove plan")
-    what.add_argument("--rebalance", action="store_true", help="measure the time of a rebalance")
+    what.add_argument(
+        "--rebalance",
+        type=sizes,
+        nargs="?",
+        const=REBALANCED,
+        help=f"measure the time of a rebalance, by partitions x models; default {REBALANCED}",
+    )
     flags = parser.parse_args()
     if flags.commit_ms is None:
         flags.commit_ms = round(FULL_CORE_COMMIT_MS / flags.share)

@@ -144,13 +144,15 @@ class Member:
     def wait_until_ready(self) -> None:
         self.wait(lambda: self.page("/readyz") is not None, "was not ready")
 
-    def wait(self, is_over: Callable[[], bool], otherwise: str) -> None:
+    def wait(
+        self, is_over: Callable[[], bool], otherwise: str, patience_seconds: float = PATIENCE_SECONDS
+    ) -> None:
         """Return when a condition holds; it is polled, because a worker sends no event."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + patience_seconds
         while not is_over():
             self.check()
             if time.monotonic() > deadline:
-                raise self._failed(f"{otherwise} after {PATIENCE_SECONDS:.0f} s")
+                raise self._failed(f"{otherwise} after {patience_seconds:.0f} s")
             time.sleep(LOOK_SECONDS)
 
     # -- log -------------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import itertools
 import os
 import re
 import tempfile
@@ -17,8 +16,6 @@ from benchmarks.rig.keyed_load import KeyedLoad
 from benchmarks.rig.member import LIVE, RESTORED, Member
 from benchmarks.rig.visible import Cluster
 
-PARTITIONS: Final = (8, 64)
-MODELS: Final = (100, 1_000, 10_000)
 RECORDS_PER_MODEL: Final = 3
 SNAPSHOTS: Final = {"GROVE_SNAPSHOT_INTERVAL_MS": "1000"}
 KERNELS = re.compile(r"kernels of .* are ready.*")
@@ -27,9 +24,9 @@ REVOKED = "committed: partitions revoked"
 
 
 def measure_rebalance(flags: argparse.Namespace, bootstrap: str) -> Iterator[dict[str, Any]]:
-    """Yield a line for each number of partitions and models."""
+    """Yield a line for each pair of partitions and models in `flags.rebalance`."""
     cluster = Cluster(bootstrap)
-    for partitions, models in itertools.product(PARTITIONS, MODELS):
+    for partitions, models in flags.rebalance:
         of_trial = argparse.Namespace(**{**vars(flags), "partitions": partitions})
         with (
             topics(bootstrap, cluster, partitions) as names,

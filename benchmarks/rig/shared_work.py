@@ -120,7 +120,8 @@ def phases_of(loads: Sequence[int], rate_of: Callable[[int], float]) -> list[Pha
     Partitions take turns, so that the smallest is empty first; `rate_of` returns the rate with as many
     partitions as still have records.
     """
-    phases, ended = [], 0
+    phases: list[Phase] = []
+    ended = 0
     ordered = sorted(load for load in loads if load)
     for number, load in enumerate(ordered):
         active = len(ordered) - number
