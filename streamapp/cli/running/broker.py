@@ -8,7 +8,6 @@ import typer
 from streamapp.cli.options import Prefix
 
 HEAP_MB = 512
-NODE_HEAP_MB = 256
 
 
 def broker(
@@ -60,7 +59,7 @@ def broker(
     from streamapp.cli.progress import say_on_stderr
     from streamapp.cli.signals import interrupted_by_terminate
     from streamapp.embedded import EmbeddedBroker, EmbeddedCluster
-    from streamapp.embedded.broker_cluster import check_directory
+    from streamapp.embedded.broker_cluster import NODE_HEAP_MB, check_directory
     from streamapp.errors import EmbeddedBrokerError, UsageError
 
     if nodes % 2 == 0:
