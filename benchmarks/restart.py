@@ -89,6 +89,8 @@ class Trial:
         """Return when every partition is live on one of the present workers."""
 
         def ready() -> bool:
+            for member in self.members:
+                member.check()
             owned = [member.owned() for member in self.members]
             return sum(map(len, owned)) == self._given.partitions and all(
                 member.page("/readyz") is not None for member in self.members
