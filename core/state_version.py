@@ -155,6 +155,7 @@ NEW_WORDS: Final[Mapping[int, frozenset[str]]] = {
     9: frozenset(
         {
             "class_weights",
+            *(f"drift.{name}" for name in ("cusum", "hddm_a", "hddm_w", "kswin", "rddm", "seed", "stepd")),
             "evaluation.per_class",
             "evaluation.worth",
             "query.ask",

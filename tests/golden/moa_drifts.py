@@ -37,6 +37,48 @@ DETECTORS = {
     ),
     "adwin": ({"name": "adwin", "compat": "moa"}, "ADWINChangeDetector"),
     "adwin, eager": ({"name": "adwin", "confidence": 0.1, "compat": "moa"}, "ADWINChangeDetector -a 0.1"),
+    "cusum": ({"name": "cusum"}, "CusumDM"),
+    "cusum, eager": (
+        {"name": "cusum", "warm_up": 99, "tolerance": 0.02, "threshold": 8.0},
+        "CusumDM -n 100 -d 0.02 -l 8.0",
+    ),
+    "hddm-a": ({"name": "hddm_a"}, "HDDM_A_Test"),
+    "hddm-a, one side": (
+        {"name": "hddm_a", "drift": 0.05, "warning": 0.1, "fall": "ignore"},
+        "HDDM_A_Test -d 0.05 -w 0.1 -t One-sided",
+    ),
+    "hddm-w": ({"name": "hddm_w"}, "HDDM_W_Test"),
+    "hddm-w, quick": (
+        {"name": "hddm_w", "drift": 0.01, "warning": 0.05, "weight": 0.2},
+        "HDDM_W_Test -d 0.01 -w 0.05 -m 0.2",
+    ),
+    "rddm": ({"name": "rddm"}, "RDDM"),
+    "rddm, short": (
+        {"name": "rddm", "warm_up": 40, "longest": 500, "stable": 100, "warnings": 50},
+        "RDDM -n 40 -x 500 -y 100 -z 50",
+    ),
+    "rddm, no warning": (
+        {"name": "rddm", "warning": 2.0, "drift": 2.0, "longest": 300, "stable": 250},
+        "RDDM -w 2.0 -o 2.0 -x 300 -y 250",
+    ),
+    "stepd": ({"name": "stepd", "two_sided": True, "compat": "moa"}, "STEPD"),
+    "stepd, long": (
+        {"name": "stepd", "window": 75, "drift": 0.01, "warning": 0.1, "two_sided": True, "compat": "moa"},
+        "STEPD -r 75 -o 0.01 -w 0.1",
+    ),
+    "seed": ({"name": "seed", "two_sided": True, "compat": "moa"}, "SEEDChangeDetector"),
+    "seed, merging": (
+        {
+            "name": "seed",
+            "confidence": 0.2,
+            "block": 40,
+            "growth": 0.2,
+            "merge_every": 50,
+            "two_sided": True,
+            "compat": "moa",
+        },
+        "SEEDChangeDetector -d 0.2 -b 40 -a 0.2 -c 50",
+    ),
 }
 
 

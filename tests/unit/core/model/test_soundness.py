@@ -9,7 +9,7 @@ import pytest
 
 from core import problems, registry
 from core.active.queries import rate
-from core.drift import adwin
+from core.drift import adwin, hddm_a, kswin, rddm, seed, stepd
 from core.errors import SnapshotError
 from core.kernels.records import offset
 from core.layout.curve import MOST_INTERVALS, LearningCurve
@@ -127,6 +127,49 @@ CASES = [
     ("drift=ddm", DETECTOR, bits(0.0), "ddm: inputs plus one must be"),
     ("drift=eddm", beyond(DETECTOR, 6), bits(9.0), "eddm: level must be"),
     ("drift=page_hinkley", DETECTOR, bits(np.nan), "page_hinkley: inputs must be"),
+    ("drift=cusum", DETECTOR, bits(-1.0), "cusum: inputs must be"),
+    ("drift=hddm_a", DETECTOR, bits(np.inf), "hddm_a: inputs must be"),
+    (
+        "drift=hddm_a",
+        beyond(DETECTOR, offset(hddm_a.HddmAState, "low_n")),
+        bits(1e9),
+        "hddm_a: inputs before a cut",
+    ),
+    ("drift=hddm_w", beyond(DETECTOR, 1), bits(2.0), "hddm_w: sums of squared weights"),
+    (
+        "drift=kswin",
+        beyond(DETECTOR, offset(kswin.KswinState, "n")),
+        bits(1e9),
+        "kswin: inputs in the window",
+    ),
+    ("drift=kswin", beyond(DETECTOR, offset(kswin.KswinState, "oldest")), bits(100.0), "kswin: the place of"),
+    (
+        "drift=kswin",
+        beyond(DETECTOR, offset(kswin.KswinState, "older_errors")),
+        bits(-1.0),
+        "kswin: errors must",
+    ),
+    ("drift=kswin", DETECTOR, bits(0.5), "kswin: inputs must be a whole"),
+    ("drift=rddm", beyond(DETECTOR, offset(rddm.RddmState, "kept")), bits(7001.0), "rddm: kept inputs must"),
+    ("drift=rddm", beyond(DETECTOR, offset(rddm.RddmState, "first")), bits(7000.0), "rddm: the places of"),
+    ("drift=rddm", beyond(DETECTOR, offset(rddm.RddmState, "warned_at")), bits(0.5), "rddm: the places of"),
+    ("drift=rddm", DETECTOR, bits(0.0), "rddm: inputs plus one"),
+    ("drift=seed", beyond(DETECTOR, offset(seed.SeedState, "blocks")), bits(257.0), "seed: blocks must be"),
+    (
+        "drift=seed",
+        beyond(DETECTOR, offset(seed.SeedState, "width")),
+        bits(0.5),
+        "seed: inputs in the window",
+    ),
+    ("drift=seed", DETECTOR, bits(np.nan), "seed: inputs must be"),
+    (
+        "drift=stepd",
+        beyond(DETECTOR, offset(stepd.StepdState, "recent_n")),
+        bits(31.0),
+        "stepd: recent inputs",
+    ),
+    ("drift=stepd", beyond(DETECTOR, offset(stepd.StepdState, "next")), bits(-1.0), "stepd: the place of"),
+    ("drift=stepd", DETECTOR, bits(-1.0), "stepd: earlier inputs"),
     ("query=variable_uncertainty", section("query_state"), bits(np.nan), "the threshold must be"),
     ("query=rate", beyond(section("query_state"), NEXT), FAR, "rate: records held must be"),
     ("query=rate", beyond(section("query_state"), BY_CODE), 7, "rate: counts of codes must equal"),
