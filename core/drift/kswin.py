@@ -172,15 +172,15 @@ def keep_recent(p, state: KswinState) -> None:
 @called
 def sampled_errors(p, state: KswinState) -> float:
     """Return the errors in a sample of the older part, drawn without replacement."""
-    left, errors, drawn = p.window - p.recent, state.older_errors, 0.0
-    if left == p.recent:
+    remaining, errors, drawn = p.window - p.recent, state.older_errors, 0.0
+    if remaining == p.recent:
         return errors
     first = int(state.inputs) * DRAWS
     for draw in range(int(p.recent)):
-        if rng.uniform(SAMPLES, first + draw) * left < errors:
+        if rng.uniform(SAMPLES, first + draw) * remaining < errors:
             drawn += 1.0
             errors -= 1.0
-        left -= 1.0
+        remaining -= 1.0
     return drawn
 
 

@@ -231,12 +231,12 @@ def copy(block: InputBlock, other: InputBlock) -> None:
 @kernel
 def drop_oldest(state: SeedState, dropped: int) -> None:
     """Remove the oldest blocks; places that become free are zeros."""
-    left = int(state.blocks) - dropped
-    for cell in range(left * BLOCK_WORDS):
+    kept = int(state.blocks) - dropped
+    for cell in range(kept * BLOCK_WORDS):
         state.cells[cell] = state.cells[dropped * BLOCK_WORDS + cell]
-    for cell in range(left * BLOCK_WORDS, (left + dropped) * BLOCK_WORDS):
+    for cell in range(kept * BLOCK_WORDS, (kept + dropped) * BLOCK_WORDS):
         state.cells[cell] = 0.0
-    state.blocks = left
+    state.blocks = kept
 
 
 @kernel

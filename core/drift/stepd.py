@@ -34,6 +34,10 @@ class StepdState(Record):
     window: Any = words_after(int, "the inputs of the window, a bit each")
 
 
+COUNTS: Final = StepdState.SIZE
+"""Words of the state before the window."""
+
+
 @dataclass(frozen=True, slots=True)
 class Plugin(Detector):
     """Test of equal proportions: the last ``window`` inputs against all inputs before them.
@@ -77,7 +81,7 @@ class Plugin(Detector):
         return isinstance(before, Plugin) and before.window == self.window
 
     def initial(self) -> tuple[float, ...]:
-        return (0.0,) * (StepdState.SIZE + words_for(self.window))
+        return (0.0,) * (COUNTS + words_for(self.window))
 
     def error_rate(self, state: Floats) -> float:
         """Return the share of errors in the recent window."""
@@ -89,7 +93,7 @@ class Plugin(Detector):
 def update(p, state: StepdState, error: float) -> int:
     """Take in one error (1.0) or success (0.0) and return the level."""
     if state.alarm != 0.0:
-        clear(state, StepdState.SIZE)
+        clear(state, COUNTS)
     place = int(state.next)
     if state.recent_n == p.window:
         oldest = bit(state.window, place)

@@ -27,6 +27,7 @@ PAPERS = (
     "bci_figure",
     "cdt_figure",
     "cdt_table",
+    "drift_detectors",
     "lft_balance",
     "lft_electricity",
     "lft_learning_curves",

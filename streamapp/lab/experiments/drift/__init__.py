@@ -1,0 +1,1 @@
+"""Drift detectors on streams whose changes are known."""
