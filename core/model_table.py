@@ -128,15 +128,9 @@ class JoinedTables(TableCalls):
         tables: Sequence[ModelTable],
         table: npt.NDArray[np.int64],
         index: npt.NDArray[np.int64],
-        former: JoinedTables | None = None,
     ) -> None:
-        """table: int64[k], the table of each model, as an index into `tables`; index: int64[k], in there.
-
-        former: its working memory is used again, None: none.
-        """
+        """table: int64[k], the table of each model, as an index into `tables`; index: int64[k], in there."""
         super().__init__()
-        if former is not None:
-            self.rooms = former.rooms
         self._tables, self._table, self._index = tables, table, index
         columns = np.empty((len(COLUMNS), len(index)), dtype=np.int64)
         heads = np.array([own.heads for own in tables], dtype=np.int64)

@@ -321,7 +321,7 @@ def test_rows_that_are_refused_reach_nothing():
     both = Joined(2, 1)
     answers = Answers.to(2, 2)
     both.ours[1].vacate(0)
-    both.joined = JoinedTables(both.ours, np.arange(2), np.zeros(2, dtype=np.int64), both.joined)
+    both.joined = JoinedTables(both.ours, np.arange(2), np.zeros(2, dtype=np.int64))
     with pytest.raises(IndexError, match="vacant"):
         both.joined.answer_into(answers, np.arange(2), np.zeros((2, 2)), np.zeros(2, np.int32), np.ones(2))
     assert both.joined.reached == 0
