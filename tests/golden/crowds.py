@@ -5,6 +5,7 @@ python -m tests.golden.crowds    (where crowd-kit is installed; it is no depende
 
 import json
 from pathlib import Path
+from typing import Any
 
 from tests.unit.streamapp.people.crowds import CASES, crowd
 
@@ -22,7 +23,7 @@ def by_crowd_kit(records):
         for name, label in record.answers.items()
     ]
     estimate = DawidSkene(n_iter=200).fit(pandas.DataFrame(rows, columns=["task", "worker", "label"]))
-    confusion = {}  # annotator → true class → answered class → probability
+    confusion: dict[str, Any] = {}  # annotator → true class → answered class → probability
     for (worker, answered), row in estimate.errors_.iterrows():
         for true, probability in row.items():
             confusion.setdefault(worker, {}).setdefault(true, {})[answered] = round(float(probability), 6)

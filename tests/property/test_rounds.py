@@ -370,7 +370,9 @@ def test_a_record_with_an_unknown_schema_takes_no_part_in_a_round() -> None:
     for _ in range(12):
         asyncio.run(both.process(rounds.round()))
     first, *others = rounds.round()
-    asyncio.run(both.process([replace(first, unknown={first.raw.offsets[0]: 7}), *others]))
+    asyncio.run(
+        both.process([replace(first, unknown={first.raw.offsets[0]: "schema 7 is unknown"}), *others])
+    )
     assert both.counters(0)["instances.dead-letter"] == 1
 
 
