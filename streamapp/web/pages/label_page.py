@@ -61,7 +61,7 @@ class LabelPage:
                     hint("utility")
                 self._features = ui.html(sanitize=False).classes("w-full")
                 self._left_out = ui.label()
-                with ui.element("div").classes("grove-guess"):
+                with ui.element("div").classes("grove-guess") as self._of_guess:
                     self._guess = ui.label().classes("grove-text")
                     self._show_guess = ui.button(
                         f"Show the model's guess ({GUESS})", on_click=self.show_guess
@@ -130,6 +130,7 @@ class LabelPage:
 
     def _draw_guess(self, card: Card) -> None:
         hidden = card.prediction is not None and not self._guess_shown
+        self._of_guess.set_visibility(not card.wanted)
         self._show_guess.set_visibility(hidden and not card.wanted)
         self._guess.set_visibility(self._guess_shown and not card.wanted)
         self._guess.set_text(_guess(card))

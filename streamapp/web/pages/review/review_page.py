@@ -62,6 +62,7 @@ class ReviewPage:
         self._when = ui.label(WHEN)
         with ui.column().classes("w-full") as self._of_item:
             self._outcome = ui.label().classes("grove-text")
+            self._record = ui.html(sanitize=False).classes("w-full")
             self._votes = ui.html(sanitize=False).classes("w-full")
             self._buttons = ui.row().classes("w-full").props('role=group aria-label="Classes"')
             with ui.row().classes("items-center w-full"):
@@ -72,17 +73,19 @@ class ReviewPage:
                 no_class = ui.button(f"No class ({DECLINE})", on_click=lambda: self.decide(None))
                 no_class.props("no-caps outline")
                 ui.button(f"Later ({LATER})", on_click=self.later).props("no-caps outline")
-            self._record = ui.html(sanitize=False).classes("w-full")
         self._of_item.set_visibility(False)
         with ui.element("section").classes("w-full") as self._of_reviewed:
             ui.label("Reviewed lately").props("role=heading aria-level=2").classes("text-h6")
             self._reviewed = ui.column().classes("w-full")
+        self._of_reviewed.set_visibility(False)
 
     async def tick(self) -> None:
         """Look for an outcome if there is none; show how many wait."""
         if not self._messages.tick(self._person):
             return
         count = await run.io_bound(self._reviews.count_open)
+        if count is None:  # the application ends
+            return
         self._count.set_text(f"{count:,} wait for a review")
         if self._item is None:
             await self._next()
@@ -95,7 +98,7 @@ class ReviewPage:
         self._show(items[0] if items else None)
         reviewed = await run.io_bound(self._reviews.reviewed_items, REVIEWED)
         if reviewed != self._again:
-            self._again = reviewed
+            self._again = reviewed or []
             self._draw_reviewed()
 
     def _show(self, item: Item | None) -> None:
@@ -217,7 +220,7 @@ def record_table(item: Item, units: Any) -> str:
     """Return the features of an item's record as HTML."""
     record = item.record
     if record is None:
-        return "<p>The record is no longer known here: it was read before the file of this application.</p>"
+        return "<p>This application does not have the record any more. A decision is noted, not sent.</p>"
     card = Card(
         number=0,
         key=item.key,

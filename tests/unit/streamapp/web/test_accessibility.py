@@ -23,6 +23,7 @@ from streamapp.web.queue.cards import Attribute, Cell, Range, Request
 from streamapp.web.queue.label_queue import LabelQueue
 from streamapp.web.store import Store
 from streamapp.web.users import Sessions, Users, add_user
+from topics.columns.records import AuditEntry
 from topics.definitions import TopicNames
 
 with warnings.catch_warnings():
@@ -41,7 +42,7 @@ def served(tmp_path: Path) -> Iterator[tuple[str, LabelQueue]]:
     """The pages without a broker: what is asked goes straight into the queue."""
     store = Store(":memory:")
     queue, path = LabelQueue(store, Terms(sure_utility=0.3)), tmp_path / "users.txt"
-    add_user(path, "ann", PASSWORD)
+    add_user(path, "ann", PASSWORD, "reviewer")
     users = Users(path)
     around = Surroundings(queue, lambda: queue.counts(now_ms()), lambda: "", True, True, {"amount": "EUR"})
     entry = Entry(Sessions(store), users, "web", True, AuditLog(store))
@@ -138,6 +139,15 @@ def test_nothing_is_found_on_any_page(tmp_path: Path) -> None:
             look_at("sure")
             page.get_by_role("button", name="The ticked records").click()
             expect(page.get_by_text("5 times fraud")).to_be_visible()
+            votes: dict[str, str | None] = {"ann": "fraud", "bob": "fraud", "cy": "good"}
+            outcome = AuditEntry("1", "agreement", "outcome", now, key, "order-4711", "r", None, "fraud")
+            queue.topics.apply([], [], {}, now, audit=[replace(outcome, votes=votes, weight=0.667)])
+            page.goto(f"{address}review")
+            expect(page.get_by_text("which class has order-4711")).to_be_visible()
+            look_at("review")
+            page.get_by_role("button", name="fraud (1)").click()
+            expect(page.get_by_text("the label stays as it is")).to_be_visible()
+            look_at("reviewed")
             page.goto(address)
             expect(page.get_by_text(f"Today (UTC): {11 if kind else 5} labels")).to_be_visible()
             page.get_by_role("link", name="Label", exact=True).click()
@@ -157,5 +167,5 @@ def test_nothing_is_found_on_any_page(tmp_path: Path) -> None:
             expect(page.get_by_text("loan-17: values given")).to_be_visible()
         browser.close()
     assert {name: what for name, what in found.items() if what} == {}
-    assert len(found) == 12
+    assert len(found) == 16
     assert complaints == []

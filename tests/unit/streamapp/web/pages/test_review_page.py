@@ -117,7 +117,7 @@ def test_votes_and_names_are_text() -> None:
     assert "&lt;b&gt;" in table
     assert "&lt;i&gt;" in table
     assert "<i>" not in table
-    assert "no longer known" in review_page.record_table(item, {})
+    assert "does not have the record any more" in review_page.record_table(item, {})
 
 
 def test_a_card_is_declined_for_a_reason_and_answered_with_a_comment(store: Store) -> None:
