@@ -121,6 +121,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         fetcher._prefetch_backoff = 0.0
         # A position out of range is handled here: aiokafka would jump over lost records with an INFO line.
         fetcher._default_reset_strategy = OffsetResetStrategy.NONE
+        keep_waiting_results(fetcher)
         FetchPlan(fetcher, consumer._client.cluster)
         self._plan_fetches(fetcher, options.topics)
         self.partition_health.limit_fetches(fetcher)
@@ -401,6 +402,22 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
 
 def _names(partitions: Iterable[TP]) -> str:
     return ", ".join(f"{tp.topic}-{tp.partition}" for tp in partitions)
+
+
+def keep_waiting_results(fetcher: Any) -> None:
+    """Let a fetcher note an error of a partition only if no result of that partition waits to be taken.
+
+    When assignments follow each other quickly, two look-ups of a position end with the same error. aiokafka
+    asserts that the second one finds no result, and an assertion that fails ends all fetches. An error that
+    is not noted comes again with the next look-up or fetch.
+    """
+    set_error = fetcher._set_error
+
+    def set_error_unless_waiting(tp: TopicPartition, error: Exception) -> None:
+        if tp not in fetcher._records:
+            set_error(tp, error)
+
+    fetcher._set_error = set_error_unless_waiting
 
 
 def _has_no_position(result: Any) -> bool:

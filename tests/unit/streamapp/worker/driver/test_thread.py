@@ -2,11 +2,12 @@
 
 import asyncio
 import math
-from types import SimpleNamespace
+from types import MethodType, SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from aiokafka import TopicPartition
+from aiokafka.consumer.fetcher import Fetcher as AiokafkaFetcher
 from aiokafka.consumer.fetcher import FetchError, FetchResult, PartitionRecords
 from aiokafka.consumer.subscription_state import SubscriptionState
 from aiokafka.errors import KafkaError, NoOffsetForPartitionError, OffsetOutOfRangeError
@@ -14,7 +15,7 @@ from aiokafka.record._crc32c import crc as calc_crc32c_py
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from faust.types import TP
 
-from streamapp.worker.driver.thread import ConsumerThread
+from streamapp.worker.driver.thread import ConsumerThread, keep_waiting_results
 from topics.fetching.fetched_records import FetchedRecords
 
 ASTRAY, BUSY = TopicPartition("topic", 0), TopicPartition("topic", 1)
@@ -69,6 +70,17 @@ def consumer_thread(monkeypatch: pytest.MonkeyPatch) -> ConsumerThread:
     unserved = {TP(*ASTRAY): "no leader is known"}
     thread.partition_health = cast("Any", SimpleNamespace(unserved=lambda wanted: unserved))
     return thread
+
+
+def test_a_second_error_of_a_partition_leaves_the_result_that_waits() -> None:
+    """Of aiokafka's own method it would be an assertion, which ends the fetcher."""
+    fetcher = cast("Any", SimpleNamespace(_records={}, _prefetch_backoff=0.0))
+    fetcher._set_error = MethodType(AiokafkaFetcher._set_error, fetcher)
+    keep_waiting_results(fetcher)
+    first, second = NoOffsetForPartitionError(BUSY), NoOffsetForPartitionError(BUSY)
+    fetcher._set_error(BUSY, first)
+    fetcher._set_error(BUSY, second)
+    assert fetcher._records[BUSY]._error is first
 
 
 def test_a_position_that_was_sought_back_is_told_with_the_records_that_came_later(
