@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, Final
 
-from nicegui import run, ui
+from nicegui import ui
 
 from streamapp.web.charts.accuracy_chart import compared_curves
 from streamapp.web.charts.chart_view import ChartView
@@ -45,7 +46,7 @@ class ComparePage:
     async def _begin(self) -> None:
         first, second = self._keys
         watched = self._watching.watched
-        curves = [await run.io_bound(watched.curve, key) for key in self._keys]
+        curves = [await asyncio.to_thread(watched.curve, key) for key in self._keys]
         names = (first, second if second != first else f"{second} ")
         self._chart.show(compared_curves(dict(zip(names, curves, strict=True))))
         newest = [points[-1] if points else {} for points in curves]

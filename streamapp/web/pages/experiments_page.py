@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from typing import Any, Final
 
-from nicegui import run, ui
+from nicegui import ui
 
 from streamapp.web.charts.accuracy_chart import accuracy_chart
 from streamapp.web.charts.chart_view import ChartView
@@ -39,8 +40,8 @@ class ExperimentsPage:
         ui.timer(0.0, self._begin, once=True)
 
     async def _begin(self) -> None:
-        experiments = await run.io_bound(experiments_in, self._folder)
-        runs = await run.io_bound(runs_in, self._folder)
+        experiments = await asyncio.to_thread(experiments_in, self._folder)
+        runs = await asyncio.to_thread(runs_in, self._folder)
         names = {f"experiment {name}": name for name in experiments} | {
             f"run {name}": f"run: {name}" for name in runs
         }
@@ -60,7 +61,7 @@ class ExperimentsPage:
             return
         kind, _, name = str(self._choice.value or "").partition(" ")
         read: Any = read_experiment if kind == "experiment" else read_run
-        result = await run.io_bound(read, self._folder, name)
+        result = await asyncio.to_thread(read, self._folder, name)
         self._place.clear()
         with self._place:
             if isinstance(result, ExperimentResult):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any, Final
 
-from nicegui import run, ui
+from nicegui import ui
 
 from streamapp.web.clock import now_ms
 from streamapp.web.formatting import span
@@ -142,7 +143,9 @@ class LabelPage:
             return
         card = self._card
         number = None if card is None else card.number
-        is_his, undo_ms = await run.io_bound(self._queue.looked_at, self._person.annotator, number, now_ms())
+        is_his, undo_ms = await asyncio.to_thread(
+            self._queue.looked_at, self._person.annotator, number, now_ms()
+        )
         if self._busy or self._card is not card:
             return
         self._draw_undo(undo_ms)
@@ -168,10 +171,10 @@ class LabelPage:
         if message is not None:
             self._messages.say(message)
         before = self._card
-        self._card = await run.io_bound(self._queue.leases.next_card, self._person.annotator, now_ms())
+        self._card = await asyncio.to_thread(self._queue.leases.next_card, self._person.annotator, now_ms())
         if self._card != before or before is not None:
             self._draw()
-        self._ahead = await run.io_bound(self._queue.leases.card_ahead, self._person.annotator, now_ms())
+        self._ahead = await asyncio.to_thread(self._queue.leases.card_ahead, self._person.annotator, now_ms())
 
     # -- actions ------------------------------------------------------------------------------------------
 
@@ -193,7 +196,7 @@ class LabelPage:
             shown = self._card = self._ahead
             self._draw()
         try:
-            turn = await run.io_bound(self._queue.act, self._person.annotator, act, now_ms())
+            turn = await asyncio.to_thread(self._queue.act, self._person.annotator, act, now_ms())
         finally:
             self._busy = False
         self._messages.say(turn.refused or message)

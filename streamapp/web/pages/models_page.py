@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final
 from urllib.parse import urlencode
 
-from nicegui import run, ui
+from nicegui import ui
 
 from streamapp.web.clock import now_ms
 from streamapp.web.layout.data_table import Column, DataTable, Row
@@ -67,7 +68,7 @@ class ModelsPage:
             ui.navigate.to("/sign-in")
             return
         first = self.table.first
-        rows, total = await run.io_bound(self._rows, first)
+        rows, total = await asyncio.to_thread(self._rows, first)
         self.table.show(rows, total)
         self._count.set_text(f"{first + 1:,}–{first + len(rows):,} of {total:,}" if rows else "")
 

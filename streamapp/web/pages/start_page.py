@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
 
-from nicegui import run, ui
+from nicegui import ui
 
 from streamapp.web.clock import now_ms
 from streamapp.web.formatting import cut, number, span
@@ -128,14 +129,14 @@ class StartPage:
             ui.navigate.to("/sign-in")
             return
         now = now_ms()
-        asked = await run.io_bound(self._overview.by_model, now)
+        asked = await asyncio.to_thread(self._overview.by_model, now)
         waiting = queue_in_words(self._around.counts().open, first_deadline(asked), now)
         self._queue.set_text(self._around.queue.leases.paused(self._person.annotator) or waiting)
-        day = await run.io_bound(self._overview.day_of, self._person.annotator, now)
+        day = await asyncio.to_thread(self._overview.day_of, self._person.annotator, now)
         self._day.set_text(day_in_words(day))
         if self._watching is None:
             return
-        rows, alarmed = await run.io_bound(self._read_models, self._watching, now)
+        rows, alarmed = await asyncio.to_thread(self._read_models, self._watching, now)
         self.asked.show([asked_row(requests, now) for requests in asked])
         self.models.show(rows)
         needs = attention(

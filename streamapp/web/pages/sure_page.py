@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, Final
 
-from nicegui import run, ui
+from nicegui import ui
 
 from streamapp.web.clock import now_ms
 from streamapp.web.layout.headings import heading
@@ -61,14 +62,14 @@ class SurePage:
         """Look for cards if there are none."""
         if not self._messages.tick(self._person):
             return
-        undo_ms = await run.io_bound(self._queue.actions.undoable_ms, self._person.annotator, now_ms())
+        undo_ms = await asyncio.to_thread(self._queue.actions.undoable_ms, self._person.annotator, now_ms())
         self._undo.set_enabled(bool(undo_ms))
         if not self._cards:
             await self._next()
 
     async def _next(self) -> None:
         before = self._cards
-        self._cards = await run.io_bound(self._queue.leases.sure, self._person.annotator, now_ms(), MOST)
+        self._cards = await asyncio.to_thread(self._queue.leases.sure, self._person.annotator, now_ms(), MOST)
         if self._cards or before or self._queue.leases.paused(self._person.annotator):
             self._draw()
 
@@ -80,7 +81,7 @@ class SurePage:
         right = [card.number for card, yes in zip(cards, ticked, strict=True) if yes]
         others = [card.number for card, yes in zip(cards, ticked, strict=True) if not yes]
         self._cards = []
-        refused = await run.io_bound(
+        refused = await asyncio.to_thread(
             self._queue.actions.confirm, self._person.annotator, right, others, now_ms()
         )
         n_taken = len(right) - len(refused)
@@ -95,7 +96,7 @@ class SurePage:
         if not self._admitted():
             return
         try:
-            await run.io_bound(self._queue.actions.undo, self._person.annotator, now_ms())
+            await asyncio.to_thread(self._queue.actions.undo, self._person.annotator, now_ms())
         except Refused as refused:
             self._messages.say(str(refused))
             return

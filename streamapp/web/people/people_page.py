@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Final
 from urllib.parse import quote
 
 from fastapi import Request
-from nicegui import run, ui
+from nicegui import ui
 
 from streamapp.people.annotator_statistics import Figures
 from streamapp.people.answer_overlap import ModelAgreement, PairAgreement
@@ -91,8 +92,8 @@ class PeoplePage:
             ui.navigate.to("/sign-in")
             return
         now, days = now_ms(), DAYS.get(str(self._days.value), 1)
-        everybody = await run.io_bound(self._figures.everybody, days, now)
-        models = await run.io_bound(self._figures.models, now)
+        everybody = await asyncio.to_thread(self._figures.everybody, days, now)
+        models = await asyncio.to_thread(self._figures.models, now)
         if everybody is None or models is None:
             return  # the application ends
         rows = [_person_row(figures, self._figures.pause_of(figures.annotator), now) for figures in everybody]
@@ -125,8 +126,8 @@ class ModelPeoplePage:
         if not self._person.signed_in():
             ui.navigate.to("/sign-in")
             return
-        classes = await run.io_bound(self._figures.classes, self._key)
-        pairs = await run.io_bound(self._figures.pairs, key=self._key)
+        classes = await asyncio.to_thread(self._figures.classes, self._key)
+        pairs = await asyncio.to_thread(self._figures.pairs, key=self._key)
         if classes is None or pairs is None:
             return  # the application ends
         self.classes.show([_model_row(model) for model in classes])
@@ -181,16 +182,16 @@ class OnePersonPage:
                 else f"Paused {relative(pause.at_ms, now)} by {pause.user}: {pause.reason}"
             )
             self._change.set_text("Pause" if pause is None else "Resume")
-        by_day = await run.io_bound(self._figures.person, self._annotator, DAYS_OF_PERSON, now)
+        by_day = await asyncio.to_thread(self._figures.person, self._annotator, DAYS_OF_PERSON, now)
         if by_day is None:
             return  # the application ends
         self.days.show([{"day": text_cell(str(figures.day)), **_cells(figures)} for figures in by_day])
         if not self._is_own:
-            pairs = await run.io_bound(self._figures.pairs, annotator=self._annotator)
+            pairs = await asyncio.to_thread(self._figures.pairs, annotator=self._annotator)
             if pairs is not None:
                 self.pairs.show([_pair_row(pair) for pair in pairs])
         elif self._figures.leaderboard:
-            everybody = await run.io_bound(self._figures.everybody, DAYS["7 days"], now)
+            everybody = await asyncio.to_thread(self._figures.everybody, DAYS["7 days"], now)
             if everybody is None:
                 return
             self.board.show(
@@ -214,7 +215,7 @@ class OnePersonPage:
         )
         if not await confirmed(question):
             return
-        await run.io_bound(
+        await asyncio.to_thread(
             self._figures.note,
             *(self._annotator, self._person.annotator),
             pause=is_pause,

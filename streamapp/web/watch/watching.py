@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 from urllib.parse import quote
 
-from nicegui import run, ui
+from nicegui import ui
 
 from streamapp.web.layout.data_table import SORTED_HEAD
 from streamapp.web.layout.headings import heading as heading
@@ -124,7 +125,7 @@ class Looking:
         if not self._has_answer:
             self._said.set_text("Reading …")
         try:
-            reply = await run.io_bound(self._inspector.look, ask, fresh_ms=fresh_ms, **arguments)
+            reply = await asyncio.to_thread(self._inspector.look, ask, fresh_ms=fresh_ms, **arguments)
         except InspectionError as error:
             self._said.set_text(str(error))
             return
@@ -156,6 +157,6 @@ async def carried_out(
     detail = ", ".join(f"{name}={value}" for name, value in sorted(arguments.items()) if value is not None)
     watching.note(user, action, detail)
     try:
-        return await run.io_bound(watching.inspector.do, ask, **arguments), ""
+        return await asyncio.to_thread(watching.inspector.do, ask, **arguments), ""
     except InspectionError as error:
         return None, str(error)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from nicegui import run, ui
+from nicegui import ui
 
 from streamapp.web.charts.chart_view import ChartView
 from streamapp.web.charts.event_timeline import event_timeline
@@ -73,10 +74,10 @@ class EventsTab:
         self._question += 1
         question, kind = self._question, str(self._kind.value or ALL)
         first, oldest_first = self._first, bool(self._order.value)
-        counts = await run.io_bound(watched.event_counts, asked.key)
-        drawn = await run.io_bound(watched.events, asked.key, count=DRAWN)
+        counts = await asyncio.to_thread(watched.event_counts, asked.key)
+        drawn = await asyncio.to_thread(watched.events, asked.key, count=DRAWN)
         kinds = (kind,) if kind else ()
-        events = await run.io_bound(
+        events = await asyncio.to_thread(
             watched.events, asked.key, kinds, first=first, count=ROWS, oldest_first=oldest_first
         )
         if question != self._question:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
 from collections.abc import Mapping
 from typing import Any, Final
 
-from nicegui import run, ui
+from nicegui import ui
 
 from streamapp.web.formatting import cut, number, share
 from streamapp.web.pages.model.events_tab import record_place
@@ -44,7 +45,7 @@ class ExplanationTab:
     async def begin(self) -> None:
         """Propose records, and explain the record of the address."""
         watched, asked = self._place.watching.watched, self._place.asked
-        events = await run.io_bound(watched.events, asked.key, count=10 * RECENT)
+        events = await asyncio.to_thread(watched.events, asked.key, count=10 * RECENT)
         records = (record_place(event, self._partition) for event in events)
         places = list(dict.fromkeys(place for place in records if place is not None))[:RECENT]
         with self._recent:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
 from collections.abc import Sequence
 from typing import Any, Final
 
-from nicegui import run, ui
+from nicegui import ui
 
 from streamapp.web.charts.accuracy_chart import forecast_chart
 from streamapp.web.charts.chart_view import ChartView
@@ -54,7 +55,7 @@ class LabelsTab:
 
     async def _show_budget(self) -> list[dict[str, Any]]:
         watched, key = self._place.watching.watched, self._place.asked.key
-        points: list[dict[str, Any]] = await run.io_bound(watched.curve, key)
+        points: list[dict[str, Any]] = await asyncio.to_thread(watched.curve, key)
         self._budget.show(budget_chart(points, self._limit))
         return points
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any, Final
 
-from nicegui import run, ui
+from nicegui import ui
 
 from streamapp.web.clock import now_ms
 from streamapp.web.formatting import cut, number
@@ -62,14 +63,14 @@ class ModelPage:
             ui.navigate.to("/sign-in")
             return
         watched, key = self._watching.watched, self._asked.key
-        model = await run.io_bound(watched.model, key)
+        model = await asyncio.to_thread(watched.model, key)
         if model is None:
             self._state.set_text(UNKNOWN)
             return
         self._state.set_text(state_in_words(model, now_ms()))
         self._state.props(f'title="{exact(model.last_ms)}"')
-        evaluation = await run.io_bound(watched.evaluation, key)
-        last = await run.io_bound(watched.events, key, count=1)
+        evaluation = await asyncio.to_thread(watched.evaluation, key)
+        last = await asyncio.to_thread(watched.events, key, count=1)
         seen = (evaluation, last)
         if seen != self._seen:
             self._seen = seen

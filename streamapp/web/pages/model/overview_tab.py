@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from nicegui import run, ui
+from nicegui import ui
 
 from streamapp.web.charts.accuracy_chart import accuracy_chart
 from streamapp.web.charts.chart_view import ChartView
@@ -65,8 +66,8 @@ class OverviewTab:
     async def show(self, newest: Newest) -> None:
         """Show the newest evaluation, and the curve up to it."""
         watched, asked = self._place.watching.watched, self._place.asked
-        points = await run.io_bound(watched.curve, asked.key)
-        events = await run.io_bound(watched.events, asked.key, tuple(MARKED), count=MARKS_READ)
+        points = await asyncio.to_thread(watched.curve, asked.key)
+        events = await asyncio.to_thread(watched.events, asked.key, tuple(MARKED), count=MARKS_READ)
         drifts = [event for event in events if is_alarm(event)]
         now = now_ms()
         self._accuracy.show(accuracy_tile(newest.model))

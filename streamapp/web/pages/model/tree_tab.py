@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, Final
 
 import orjson
-from nicegui import run, ui
+from nicegui import ui
 
 from streamapp.web.clock import now_ms
 from streamapp.web.formatting import cut, share
@@ -59,7 +60,7 @@ class TreeTab:
 
     async def begin(self) -> None:
         """Look up the tree and the requests, and show the path of the address's record."""
-        records = await run.io_bound(self._place.watching.waiting, self._place.asked.key)
+        records = await asyncio.to_thread(self._place.watching.waiting, self._place.asked.key)
         self._waiting = {str(at): record for at, record in enumerate(records)}
         if self._waiting:
             now = now_ms()
@@ -106,7 +107,7 @@ class TreeTab:
         self._answer.set_text("Looking for its path …")
         inspector, key = self._place.watching.inspector, self._place.asked.key
         try:
-            reply = await run.io_bound(inspector.look, "path", fresh_ms=0, key=key, **record)
+            reply = await asyncio.to_thread(inspector.look, "path", fresh_ms=0, key=key, **record)
         except InspectionError as error:
             self._answer.set_text(cut(str(error), 400))
             return

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
 from typing import Any, Final
 
-from nicegui import run, ui
+from nicegui import ui
 
 from streamapp.web.clock import now_ms
 from streamapp.web.formatting import span
@@ -83,7 +84,7 @@ class ReviewPage:
         """Look for an outcome if there is none; show how many wait."""
         if not self._messages.tick(self._person):
             return
-        count = await run.io_bound(self._reviews.count_open)
+        count = await asyncio.to_thread(self._reviews.count_open)
         if count is None:  # the application ends
             return
         self._count.set_text(f"{count:,} wait for a review")
@@ -91,12 +92,12 @@ class ReviewPage:
             await self._next()
 
     async def _next(self) -> None:
-        items = await run.io_bound(self._reviews.open_items, self._order.value, self._skipped, 1)
+        items = await asyncio.to_thread(self._reviews.open_items, self._order.value, self._skipped, 1)
         if not items and self._skipped:
             self._skipped = 0
-            items = await run.io_bound(self._reviews.open_items, self._order.value, 0, 1)
+            items = await asyncio.to_thread(self._reviews.open_items, self._order.value, 0, 1)
         self._show(items[0] if items else None)
-        reviewed = await run.io_bound(self._reviews.reviewed_items, REVIEWED)
+        reviewed = await asyncio.to_thread(self._reviews.reviewed_items, REVIEWED)
         if reviewed != self._again:
             self._again = reviewed or []
             self._draw_reviewed()
@@ -153,7 +154,7 @@ class ReviewPage:
             return
         annotator, comment = self._person.annotator, self._comment.text
         try:
-            effect = await run.io_bound(
+            effect = await asyncio.to_thread(
                 self._reviews.decide,
                 *(annotator, item, label, now_ms()),
                 new_class=new_class,
