@@ -410,6 +410,10 @@ class EvaluationRecord:
     )
 
 
+LATEST_MS: Final = 253_402_300_799_000
+"""The last second of the year 9999; a report with a later time was not written by this program."""
+
+
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
     """An action of a user of the web application. Fields that do not belong to the action are None."""

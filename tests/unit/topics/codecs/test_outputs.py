@@ -10,6 +10,7 @@ import pytest
 
 from tests.unit.topics.codecs.samples import cells, reasons
 from topics.codecs import (
+    decode_audit,
     decode_drift_alerts,
     decode_evaluations,
     decode_label_requests,
@@ -24,6 +25,7 @@ from topics.codecs import (
 from topics.codecs.compiled.encode import encode_answers
 from topics.codecs.json.predictions import _Middles, _middles
 from topics.columns.records import (
+    AuditEntry,
     DriftAlert,
     EvaluationRecord,
     Features,
@@ -298,6 +300,35 @@ def test_model_events() -> None:
     assert [flawed.reason.value for flawed in bad if isinstance(flawed, Malformed)] == ["not-json"] + [
         "missing-field"
     ] * 3
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"user": 7},
+        {"user": ["ann"]},
+        {"at_ms": "now"},
+        {"at_ms": True},
+        {"at_ms": 1 << 62},
+        {"at_ms": -2},
+        {"label": {"a": 1}},
+        {"votes": ["a"]},
+        {"votes": {"ann": 7}},
+        {"prior": {"a": "half"}},
+        {"weight": "1"},
+        {"posterior": []},
+        {"reason": 7},
+        {"key": None, "instance_id": 4711},
+    ],
+    ids=str,
+)
+def test_an_audit_entry_of_wrong_types_is_none(members: dict[str, object]) -> None:
+    entry = {"id": "x-1", "user": "ann", "action": "label", "at_ms": 5, "key": "k", "weight": 1}
+    good, bad = decode_audit([orjson.dumps(entry), orjson.dumps(entry | members)])
+    assert isinstance(good, AuditEntry)
+    assert isinstance(bad, Malformed)
+    assert bad.reason.value == "wrong-type"
+    assert next(reversed(members)) in bad.detail
 
 
 def test_evaluations_write_nan_as_null() -> None:
