@@ -1,4 +1,4 @@
-"""`grove web --weighted`: with and without a value."""
+"""`grove web`: `--weighted` with and without a value, and reasons to decline."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from streamapp.cli.main import main
+from streamapp.cli.running.web_options import decline_reasons_of
 
 
 @pytest.mark.parametrize(
@@ -35,3 +36,8 @@ def test_the_value_may_be_left_out(
 def test_another_value_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["web", "--weighted", "often"]) == 64
     assert "--weighted often must be majority, share or quality" in capsys.readouterr().err
+
+
+def test_many_reasons_are_no_name_of_a_file() -> None:
+    reasons = [f"{number}: {'unreadable ' * 6}".strip() for number in range(20)]
+    assert decline_reasons_of(",".join(reasons)) == tuple(reasons)
