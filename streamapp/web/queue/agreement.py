@@ -145,6 +145,7 @@ def _answer(
     if (
         terms.gold_share
         and label is not None
+        and settled.is_sure  # people who are often wrong may agree, too
         and {vote for _, vote, _ in votes} == {label}
         and len(people) > 1
     ):

@@ -232,6 +232,21 @@ def test_requests_on_which_all_agreed_become_gold_questions_for_others(store: St
     assert "agreed" not in seen["ann"], "it would be no test for her"
 
 
+def test_a_request_of_which_the_label_is_not_sure_becomes_no_gold_question(store: Store) -> None:
+    terms = replace(SHARED, gold_share=0.5, agree=2, weighted="quality", sure_posterior=1.0)
+    queue = LabelQueue(store, terms)
+    queue.outbox.hold_votes(False)
+    ask(queue, named("unsure"))
+    for annotator in ("ann", "bob", "cy", "dan"):
+        card = queue.leases.next_card(annotator, NOW)
+        if card is not None:
+            queue.actions.answer(annotator, card.number, "b", NOW, new_class=True)
+            confirmed(queue)
+    with store.reading() as db:
+        assert db.execute("SELECT state, label FROM answer").fetchall() == [("sent", "b")]
+        assert db.execute("SELECT count(*) FROM gold").fetchone() == (0,)
+
+
 def test_who_has_seen_which_comes_back_after_a_store_was_lost(queue: LabelQueue, store: Store) -> None:
     shown = golds(taken(queue, "ann", 24))
     entries = audit_of(store)
