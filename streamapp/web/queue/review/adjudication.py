@@ -138,8 +138,10 @@ class Adjudication:
                 "DELETE FROM gold WHERE source = 'agreed' AND key = ? AND instance_id = ? AND label IS NOT ?",
                 (item.key, item.instance_id, label),
             )
-            if label is not None and item.reviewer is None:
-                truth = AuditEntry("", AGREEMENT, ADJUDICATED, at_ms, *about, gold=label, votes=item.votes)
+            # Nobody's own decision may make their own answers right.
+            votes = {name: vote for name, vote in item.votes.items() if name != reviewer}
+            if label is not None and item.reviewer is None and votes:
+                truth = AuditEntry("", AGREEMENT, ADJUDICATED, at_ms, *about, gold=label, votes=votes)
                 audit_log.note(db, truth)
         return effect
 

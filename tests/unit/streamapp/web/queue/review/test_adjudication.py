@@ -114,6 +114,16 @@ def test_a_label_that_was_sent_is_corrected_and_the_annotators_are_measured(desk
     assert (reviewed.reviewer, reviewed.present) == ("rev", "b")
 
 
+def test_a_reviewer_who_voted_does_not_become_right_by_their_own_decision(desk: Desk) -> None:
+    desk.vote("i", ann="a", rev="b", cy="a")
+    desk.send(NOW + 100)
+    (item,) = desk.items()
+    desk.queue.reviews.decide("rev", item, "b", NOW + 200)
+    desk.send(NOW + 200)
+    (truth,) = [entry for entry in desk.audit if entry.action == "adjudicated"]
+    assert truth.votes == {"ann": "a", "cy": "a"}
+
+
 def test_a_label_that_is_held_is_replaced_and_one_label_is_sent() -> None:
     desk = Desk(review_ms=60_000)
     desk.vote("i", ann="a", bob="b", cy="a")
