@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from streamapp.people.wilson_interval import wilson_interval
-from topics.columns.records import AuditEntry
+from topics.columns.records import LATEST_MS, AuditEntry
 
 PAUSE, RESUME = "pause", "resume"
 """Actions of audit entries."""
@@ -21,6 +21,8 @@ USER: Final = "pausing"
 """The user of an entry of the rule."""
 NEWEST: Final = 500
 """Gold questions, and compared answers, that the rule looks at: the newest ones of a person."""
+CHANGEABLE_MS: Final = LATEST_MS - 24 * 3600 * 1000
+"""A day before the last time of an audit entry: a pause from then on could never be taken back."""
 SCHEMA: Final = """
 CREATE TABLE pause (
   annotator TEXT PRIMARY KEY, at_ms INTEGER NOT NULL, id TEXT NOT NULL, is_paused INTEGER NOT NULL,
@@ -57,7 +59,7 @@ class Pause:
 
 def take_pause(db: sqlite3.Connection, entry: AuditEntry) -> None:
     """Apply an entry that pauses or resumes a person; an entry older than the stored one changes nothing."""
-    if entry.annotator is None:
+    if entry.annotator is None or (entry.action == PAUSE and entry.at_ms >= CHANGEABLE_MS):
         return
     row = db.execute("SELECT at_ms, id FROM pause WHERE annotator = ?", (entry.annotator,)).fetchone()
     if row is None or tuple(row) < (entry.at_ms, entry.id):

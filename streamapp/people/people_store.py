@@ -17,13 +17,11 @@ from typing import Final
 from streamapp.people import annotator_statistics, answer_overlap, pauses
 from streamapp.people.annotator_answers import Answer, answer_of
 from streamapp.people.pauses import Pause, PauseRule, TooLow
-from topics.columns.records import AuditEntry
+from topics.columns.records import LATEST_MS, AuditEntry
 
 VERSION: Final = 1
 KEEP_MS: Final = 30 * 24 * 3600 * 1000
 """How long answers are kept for comparison with later answers of other people to the same record."""
-LATEST_MS: Final = 253_402_300_799_000
-"""The last second of the year 9999; an entry with a later time was not written by this application."""
 _SCHEMA: Final = f"""
 CREATE TABLE origin (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE position (

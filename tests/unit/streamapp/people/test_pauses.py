@@ -6,11 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from streamapp.people.pauses import USER, PauseRule
+from streamapp.people.pauses import CHANGEABLE_MS, USER, PauseRule
 from streamapp.people.people_store import PeopleStore
-from topics.columns.records import AuditEntry
+from streamapp.web.people.audit_reader import after
+from topics.columns.records import LATEST_MS, AuditEntry
 
 RULE = PauseRule(0.7, 10)
+NOW = 1_800_000_000_000
 
 
 @pytest.fixture
@@ -108,6 +110,14 @@ def test_the_newest_entry_counts_in_any_order(store: PeopleStore, order: tuple[i
     assert store.pause_states["ann"].at_ms == 3
     assert store.pause_states["ann"].is_paused
     assert store.pause_states["ann"].reason == "no reason is given"
+
+
+def test_a_pause_in_the_far_future_can_be_taken_back_or_is_none(store: PeopleStore) -> None:
+    store.apply([state("pause", "ann", CHANGEABLE_MS - 1), state("pause", "bob", LATEST_MS)], {})
+    assert "bob" not in store.pause_states, "nothing could come after it"
+    at_ms = after(store, "ann", NOW)
+    store.apply([state("resume", "ann", at_ms, "olga")], {})
+    assert not store.pause_states["ann"].is_paused
 
 
 def test_a_restart_looks_at_everybody_again(
