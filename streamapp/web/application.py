@@ -45,7 +45,7 @@ from streamapp.web.queue.label_queue import LabelQueue
 from streamapp.web.queue.quality.gold_file import GoldRecord
 from streamapp.web.queue.request_reader import Reader
 from streamapp.web.store import Store
-from streamapp.web.users import Sessions, Users
+from streamapp.web.users import RESERVED, Sessions, Users
 from streamapp.web.watch.inspector import Inspector
 from streamapp.web.watch.watch_reader import WatchReader
 from streamapp.web.watch.watched import Watched
@@ -101,6 +101,12 @@ class WebPlan:
         if self.users is not None and self.proxy is not None:
             message = (
                 "--users and --proxy-header must not be given together: each of them decides who comes in"
+            )
+            raise UsageError(message)
+        if self.annotator in RESERVED:
+            message = (
+                f"--annotator {self.annotator} must not be the user of entries of the application; choose "
+                "another name"
             )
             raise UsageError(message)
         server_tls(self.certificate, self.private_key)

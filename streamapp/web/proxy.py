@@ -9,7 +9,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from starlette.datastructures import Headers
 
 from streamapp.errors import UsageError
-from streamapp.web.users import ANNOTATOR, NAME, OPERATOR, REVIEWER, Role
+from streamapp.web.users import ANNOTATOR, NAME, OPERATOR, RESERVED, REVIEWER, Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Proxy:
         named = headers.getlist(self.header)
         if not any(peer in network for network in self.networks) or len(named) != 1:
             return None
-        if not NAME.fullmatch(named[0]):
+        if not NAME.fullmatch(named[0]) or named[0] in RESERVED:
             return None
         if named[0] in self.operators:
             return named[0], OPERATOR

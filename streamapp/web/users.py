@@ -15,9 +15,13 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
 from streamapp.errors import StreamappError, UsageError
+from streamapp.people import pauses
+from streamapp.people.annotator_answers import AGREEMENT
 from streamapp.web.store import Store
 
 NAME: Final = re.compile(r"[\w.@+-]{1,100}")
+RESERVED: Final = frozenset((AGREEMENT, pauses.USER))
+"""Users of audit entries that no person has written; a person of such a name could not be told from them."""
 Role = Literal["annotator", "reviewer", "operator"]
 ANNOTATOR: Final[Role] = "annotator"  # answers requests
 REVIEWER: Final[Role] = "reviewer"  # answers requests, and decides where annotators disagree
@@ -118,6 +122,9 @@ def add_user(path: Path, name: str, password: str, role: Role = ANNOTATOR) -> No
     """Add a user to the file, or change their password and role; the file is replaced as a whole."""
     if not NAME.fullmatch(name):
         message = f"--add-user {name!r} must have 1 to 100 letters, digits, '.', '_', '@', '+' or '-'"
+        raise UsageError(message)
+    if name in RESERVED:
+        message = f"--add-user {name} must not be the user of entries of the application; choose another name"
         raise UsageError(message)
     if not PASSWORD_MIN <= len(password) <= PASSWORD_MAX:
         message = f"the password must have {PASSWORD_MIN} to {PASSWORD_MAX:,} characters"

@@ -89,6 +89,11 @@ def erase(
     from streamapp.tools.people.erasure import erase_in_store, erase_in_topic
 
     require("web", "grove people erase")
+    from streamapp.web.users import RESERVED
+
+    if name in RESERVED:
+        message = f"{name} must be the name of a person; entries with this user are the application's own"
+        raise UsageError(message)
     settings, kafka, names = options.connection()
     path = state or settings.state_dir / "web.sqlite"
     if state is not None and not state.exists():
@@ -103,7 +108,7 @@ def erase(
             _check_unused(path)
         result = erase_in_topic(kafka, f"{settings.application_id}-people", names, erased)
         if path.exists():
-            erase_in_store(path, names.audit, erased, result.pseudonym)
+            erase_in_store(path, names.audit, erased, result)
         if result.entries:
             typer.echo(f"{erased} is {result.pseudonym} in {result.entries:,} entries of {names.audit}")
         else:

@@ -49,6 +49,8 @@ class Erasure:
     pseudonym: str
     entries: int  # with the name; 0: the topic was left as it is
     rewritten: int  # records that were written again
+    joined_names: frozenset[str] = frozenset()
+    """Names of people that contain the "+" by which an answer of several people joins their names."""
 
 
 def erase_in_topic(kafka: Mapping[str, Any], group: str, names: TopicNames, annotator: str) -> Erasure:
@@ -63,17 +65,18 @@ def erase_in_topic(kafka: Mapping[str, Any], group: str, names: TopicNames, anno
         ranges = {number: reader.of(topic, number).range() for number in range(count)}
         deletion = _Deletion(kafka, topic)
         deletion.before({number: first for number, (first, _) in ranges.items()})  # is it allowed?
-        named, pseudonym = _survey(reader, topic, ranges, annotator)
+        named, pseudonym, joined_names = _survey(reader, topic, ranges, annotator)
         if not named:
-            return Erasure(pseudonym, 0, 0)
+            return Erasure(pseudonym, 0, 0, joined_names)
         with closing(Sender(kafka)) as sender:
             rewritten = _write_again(sender, reader, topic, ranges, annotator, pseudonym)
         deletion.before({number: end for number, (_, end) in ranges.items()})
-    return Erasure(pseudonym, named, rewritten)
+    return Erasure(pseudonym, named, rewritten, joined_names)
 
 
-def erase_in_store(path: Path, topic: str, annotator: str, pseudonym: str) -> None:
+def erase_in_store(path: Path, topic: str, annotator: str, erasure: Erasure) -> None:
     """Replace a name in the store of `grove web`; StreamappError if an application has the file open."""
+    pseudonym = erasure.pseudonym
     with closing(Store(path)) as store:
         with store.transaction() as db:
             db.execute("PRAGMA secure_delete = ON")
@@ -88,7 +91,9 @@ def erase_in_store(path: Path, topic: str, annotator: str, pseudonym: str) -> No
                 (pseudonym, annotator, pseudonym, annotator),
             )
             rows = db.execute("SELECT number, annotator FROM answer").fetchall()
-            changed = [(_in_list(who, annotator, pseudonym), number) for number, who in rows]
+            changed = [
+                (_in_list(who, annotator, pseudonym, erasure.joined_names), number) for number, who in rows
+            ]
             db.executemany("UPDATE answer SET annotator = ? WHERE number = ?", changed)
             _rename_waiting(db, annotator, pseudonym)
             db.execute("DELETE FROM session WHERE annotator = ?", (annotator,))
@@ -126,18 +131,22 @@ def renamed(entry: AuditEntry, annotator: str, pseudonym: str) -> AuditEntry:
 
 def _survey(
     reader: LogReader, topic: str, ranges: Mapping[int, tuple[int, int]], annotator: str
-) -> tuple[int, str]:
-    """Return how many entries have the name, and the pseudonym of an earlier attempt or a new one."""
-    ids, users = set[str](), dict[str, str]()
+) -> tuple[int, str, frozenset[str]]:
+    """Return how many entries have the name, the pseudonym of an earlier attempt or a new one, and the
+    names of people that contain a "+".
+    """
+    ids, users, joined_names = set[str](), dict[str, str](), set[str]()
     for _, entry in _entries(reader, topic, ranges):
         if entry is None:
             continue
+        if "+" in entry.user:
+            joined_names.add(entry.user)
         if entry.user.startswith(PREFIX):
             users[entry.id] = entry.user
         if renamed(entry, annotator, PREFIX) is not entry:
             ids.add(entry.id)
     earlier = next((users[number] for number in sorted(ids) if number in users), None)
-    return len(ids), earlier or f"{PREFIX}{secrets.token_hex(4)}"
+    return len(ids), earlier or f"{PREFIX}{secrets.token_hex(4)}", frozenset(joined_names)
 
 
 def _write_again(
@@ -195,13 +204,19 @@ def _rename_waiting(db: sqlite3.Connection, annotator: str, pseudonym: str) -> N
         db.execute("UPDATE audit SET entry = ? WHERE number = ?", (orjson.dumps(entry).decode(), number))
 
 
-def _in_list(names: str, annotator: str, pseudonym: str) -> str:
+def _in_list(names: str, annotator: str, pseudonym: str, joined_names: frozenset[str] = frozenset()) -> str:
     """Return the annotators of an answer ("ann+bob") with a pseudonym in the place of a name.
+
+    joined_names: names of people that contain a "+"; they are whole, the longest first.
 
     >>> _in_list("ann+bob", "ann", "erased-1"), _in_list("anna+bob", "ann", "erased-1")
     ('erased-1+bob', 'anna+bob')
+    >>> _in_list("ann+tag@x.org+ann", "ann", "erased-1", frozenset(["ann+tag@x.org"]))
+    'ann+tag@x.org+erased-1'
     """
-    return re.sub(rf"(?:(?<=^)|(?<=\+)){re.escape(annotator)}(?=\+|$)", lambda _: pseudonym, names)
+    whole_names = sorted({annotator, *joined_names}, key=lambda name: (-len(name), name))
+    pattern = rf"(?:(?<=^)|(?<=\+))(?:{'|'.join(map(re.escape, whole_names))})(?=\+|$)"
+    return re.sub(pattern, lambda match: pseudonym if match[0] == annotator else match[0], names)
 
 
 class _Deletion:

@@ -5,9 +5,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from starlette.datastructures import Headers
 
 from streamapp.cli.main import main
 from streamapp.errors import StreamappError, UsageError
+from streamapp.web.proxy import Proxy
 from streamapp.web.store import Store
 from streamapp.web.users import (
     ATTEMPTS,
@@ -52,6 +54,15 @@ def test_lines_of_before_roles_are_annotators(tmp_path: Path) -> None:
 def test_bad_names_and_passwords_are_refused(tmp_path: Path, name: str, password: str) -> None:
     with pytest.raises(UsageError, match="must have"):
         add_user(tmp_path / "users.txt", name, password)
+
+
+@pytest.mark.parametrize("name", ["agreement", "pausing"])
+def test_names_of_the_applications_own_entries_are_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="choose another name"):
+        add_user(tmp_path / "users.txt", name, PASSWORD)
+    proxy = Proxy.of("X-User", ["10.0.0.2"], [])
+    assert proxy.user(Headers({"X-User": name}), "10.0.0.2") is None
+    assert main(["people", "erase", name, "--yes", "-b", "127.0.0.1:1"]) == 64
 
 
 def test_a_file_without_users_or_with_other_lines_is_told(tmp_path: Path) -> None:
