@@ -19,7 +19,7 @@ from typing import Final, TextIO
 
 from streamapp.errors import StreamappError
 
-VERSION: Final = 7
+VERSION: Final = 8
 CHECKPOINT_S: Final = 5.0
 LOG_PAGES: Final = 16_384
 """With more log pages (of 4 KiB) than this, all threads wait until the log is copied and starts again."""
@@ -70,6 +70,12 @@ CREATE TABLE adjudication (
 CREATE TABLE past_record (
   key TEXT, instance_id TEXT, request_id TEXT, record TEXT NOT NULL, kept_ms INTEGER NOT NULL,
   PRIMARY KEY (key, instance_id, request_id)
+) WITHOUT ROWID;
+"""
+_DAY: Final = """
+CREATE TABLE day (
+  annotator TEXT, day INTEGER, labels INTEGER NOT NULL, declined INTEGER NOT NULL, given INTEGER NOT NULL,
+  PRIMARY KEY (annotator, day)
 ) WITHOUT ROWID;
 """
 _SCHEMA: Final = """
@@ -133,7 +139,6 @@ CREATE TABLE answer (
 );
 CREATE INDEX answer_by_state ON answer (state, due_ms);
 CREATE INDEX answer_by_annotator ON answer (annotator, due_ms) WHERE state = 'waiting';
-CREATE INDEX answer_by_day ON answer (annotator, answered_ms);
 CREATE TABLE tally (name TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID;
 INSERT INTO tally VALUES
   ('request', 0), ('waiting', 0), ('sending', 0), ('doubt', 0), ('sent', 0), ('overtaken', 0);
@@ -162,11 +167,17 @@ ALTER TABLE request ADD COLUMN gold_for TEXT;
 DROP TRIGGER request_came; DROP TRIGGER request_went;
 DROP TRIGGER answer_came; DROP TRIGGER answer_changed; DROP TRIGGER answer_went;
 {_CROWD}{_REVIEW}"""
+_FROM_7: Final = f"""{_DAY}
+INSERT INTO day SELECT annotator, answered_ms / 86400000, total(kind <> 'features' AND label IS NOT NULL),
+  total(kind <> 'features' AND label IS NULL), total(kind = 'features') FROM answer GROUP BY 1, 2;
+DROP INDEX answer_by_day;
+"""  # noqa: S608 - text of ours
 _UPGRADES: Final = {
-    3: _FROM_3 + _FROM_4 + _FROM_5 + _FROM_6,
-    4: _FROM_4 + _FROM_5 + _FROM_6,
-    5: _FROM_5 + _FROM_6,
-    6: _FROM_6,
+    3: _FROM_3 + _FROM_4 + _FROM_5 + _FROM_6 + _FROM_7,
+    4: _FROM_4 + _FROM_5 + _FROM_6 + _FROM_7,
+    5: _FROM_5 + _FROM_6 + _FROM_7,
+    6: _FROM_6 + _FROM_7,
+    7: _FROM_7,
 }
 """Format of an older release → the statements that bring its file to the present format."""
 
@@ -224,7 +235,7 @@ class Store:
         (version,) = run("PRAGMA user_version").fetchone()
         if version == 0:
             self._connection.executescript(
-                f"BEGIN; {_SCHEMA} {_CROWD}{_REVIEW} PRAGMA user_version = {VERSION}; COMMIT;"
+                f"BEGIN; {_SCHEMA} {_CROWD}{_REVIEW}{_DAY} PRAGMA user_version = {VERSION}; COMMIT;"
             )
             run("INSERT INTO identity VALUES (?)", (secrets.token_hex(8),))
         elif version in _UPGRADES:

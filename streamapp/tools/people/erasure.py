@@ -36,7 +36,7 @@ from topics.errors import BrokerError
 
 PREFIX: Final = "erased-"
 REQUEST_S: Final = 30.0
-_TABLES: Final = ("lease", "skip", "vote", "gold_shown", "dealt")
+_TABLES: Final = ("lease", "skip", "vote", "gold_shown", "dealt", "day")
 """Tables of the store that have the name in a column `annotator`, alone."""
 _DERIVED: Final = ("crowd", "outcome", "review", "adjudication")
 """Tables of the store that are filled again from the topic."""

@@ -16,6 +16,7 @@ from streamapp.web.queue.answer_checks import check_given, check_words, is_name
 from streamapp.web.queue.cards import Card, Given, Refused
 from streamapp.web.queue.closed_classes import refusal
 from streamapp.web.queue.leases import Leases
+from streamapp.web.queue.overview import count_answer
 from streamapp.web.store import Store
 from topics.columns.records import AuditEntry
 
@@ -150,22 +151,25 @@ class AnnotatorActions:
         """
         with self._store.transaction() as db:
             rows = db.execute(
-                "SELECT request, answered_ms FROM answer WHERE annotator = :who AND state = 'waiting' "
+                "SELECT request, answered_ms, kind, label FROM answer "
+                "WHERE annotator = :who AND state = 'waiting' "
                 "AND due_ms > :now AND NOT EXISTS (SELECT 1 FROM vote v WHERE v.request = answer.request) "
-                "UNION ALL SELECT request, answered_ms FROM vote "
+                "UNION ALL SELECT request, answered_ms, 'label', label FROM vote "
                 "WHERE annotator = :who AND due_ms > :now ORDER BY 2 DESC, 1 DESC",
                 {"who": annotator, "now": now},
             ).fetchall()
-            together = [request for request, answered_ms in rows if answered_ms == rows[0][1]]
+            together = [row for row in rows if row[1] == rows[0][1]]
             if not together:
                 message = "There is nothing to undo: your last answer has been sent."
                 raise Refused(message)
-            for request in together:
+            for request, answered_ms, kind, label in together:
+                count_answer(db, annotator, kind, label, answered_ms, -1)
                 db.execute("DELETE FROM answer WHERE request = ?", (request,))
                 db.execute("DELETE FROM vote WHERE request = ? AND annotator = ?", (request, annotator))
                 self._note(db, annotator, "undo", now, request)
-            self._leases.lease(db, together[0], annotator, now)
-            return self._leases.card(db, together[0])
+            last_request = together[0][0]
+            self._leases.lease(db, last_request, annotator, now)
+            return self._leases.card(db, last_request)
 
     def undoable_ms(self, annotator: str, now: int) -> int:
         """Return for how many ms the annotator's last answer can still be taken back; 0: not at all."""
@@ -195,6 +199,7 @@ class AnnotatorActions:
                 "INSERT INTO vote VALUES (?, ?, ?, ?, ?)", (asked.number, annotator, label, now, due_ms)
             )
             db.execute("DELETE FROM lease WHERE request = ?", (asked.number,))
+            count_answer(db, annotator, "label", label, now)
         action = "decline" if label is None else "label"
         entry = AuditEntry("", annotator, action, now, asked.key, asked.instance_id, asked.request_id)
         words = words or _Words()
@@ -249,6 +254,7 @@ class AnnotatorActions:
                 *(annotator, label, values, now, now + undo_ms),
             ),
         )
+        count_answer(db, annotator, asked.kind, label, now)
         db.execute("DELETE FROM lease WHERE request = ?", (asked.number,))
 
     def _note(

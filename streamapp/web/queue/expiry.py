@@ -6,11 +6,12 @@ import sqlite3
 from typing import Final
 
 from streamapp.web.annotation_terms import Terms
+from streamapp.web.queue.overview import DAY_MS
 from streamapp.web.queue.quality import gold_questions
 from streamapp.web.queue.review import reviewed_outcomes
 
 NEVER: Final = -1
-KEEP_MS: Final = 14 * 24 * 3600 * 1000
+KEEP_MS: Final = 14 * DAY_MS
 """How long answers and settled instances are kept: twice the retention of the topics."""
 
 
@@ -43,6 +44,7 @@ def tidy(db: sqlite3.Connection, terms: Terms, now: int) -> None:
     db.execute("DELETE FROM settled WHERE seen_ms < ?", (now - KEEP_MS,))
     db.execute("DELETE FROM given WHERE seen_ms < ?", (now - KEEP_MS,))
     db.execute("DELETE FROM answer WHERE state IN ('sent', 'overtaken') AND due_ms < ?", (now - KEEP_MS,))
+    db.execute("DELETE FROM day WHERE day < ?", ((now - KEEP_MS) // DAY_MS,))
     db.execute("DELETE FROM lease WHERE until_ms <= ?", (now,))
     gold_questions.drop_unheld(db)
     reviewed_outcomes.tidy(db, now - KEEP_MS)

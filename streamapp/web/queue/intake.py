@@ -274,6 +274,7 @@ def forget(db: sqlite3.Connection) -> None:
     """Delete all entries, because the topics have been replaced."""
     for table in (
         "answer",
+        "day",
         "request",
         "settled",
         "given",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from dataclasses import dataclass
 from typing import Final
@@ -85,16 +86,26 @@ class Overview:
         return [WaitingRecord(name, asked_ms, orjson.loads(features)) for name, asked_ms, features in rows]
 
     def day_of(self, annotator: str, now: int) -> Day:
-        """Return the answers and votes of an annotator since midnight UTC."""
-        words = {"annotator": annotator, "midnight": now - now % DAY_MS}
+        """Return the answers of an annotator since midnight UTC, gold questions and votes included."""
         with self._store.reading() as db:
-            rows = db.execute(
-                "SELECT kind, label IS NULL, count(*) FROM answer "
-                "WHERE annotator = :annotator AND answered_ms >= :midnight GROUP BY 1, 2 "
-                "UNION ALL SELECT 'label', label IS NULL, count(*) FROM vote "
-                "WHERE annotator = :annotator AND answered_ms >= :midnight GROUP BY 1, 2",
-                words,
-            ).fetchall()
-        labels = sum(n for kind, declined, n in rows if kind != "features" and not declined)
-        declines = sum(n for kind, declined, n in rows if kind != "features" and declined)
-        return Day(labels, declines, sum(n for kind, _, n in rows if kind == "features"))
+            row = db.execute(
+                "SELECT labels, declined, given FROM day WHERE annotator = ? AND day = ?",
+                (annotator, now // DAY_MS),
+            ).fetchone()
+        return Day(*(row or (0, 0, 0)))
+
+
+def count_answer(
+    db: sqlite3.Connection, annotator: str, kind: str, label: str | None, at_ms: int, times: int = 1
+) -> None:
+    """Count an answer in its day; times -1: it is taken back.
+
+    Answers themselves do not show it: the votes of a request go when its label is sent.
+    """
+    is_given = kind == "features"
+    counts = (times * (not is_given and label is not None), times * (not is_given and label is None))
+    db.execute(
+        "INSERT INTO day VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET labels = labels + excluded.labels, "
+        "declined = declined + excluded.declined, given = given + excluded.given",
+        (annotator, at_ms // DAY_MS, *counts, times * is_given),
+    )

@@ -20,12 +20,16 @@ from streamapp.web.store import Store
 from tests.unit.streamapp.web.queue.requests import NOW, REQUEST
 
 PATIENCE_S = 120.0
-TO_6 = """
+TO_7 = """
+DROP TABLE day; CREATE INDEX answer_by_day ON answer (annotator, answered_ms);
+"""
+"""Statements that take back what format 8 changed."""
+TO_6 = f"""{TO_7}
 DROP TABLE crowd; DROP TABLE outcome; DROP TABLE gold_shown; DROP TABLE gold; DROP TABLE dealt;
 DROP TABLE review; DROP TABLE adjudication; DROP TABLE past_record;
 ALTER TABLE request DROP COLUMN gold; ALTER TABLE request DROP COLUMN gold_for;
 """
-"""Statements that take back what format 7 added."""
+"""Statements that take back what formats 7 and 8 changed."""
 
 
 @pytest.fixture
@@ -185,14 +189,14 @@ def test_requests_of_a_file_of_format_4_stay_and_new_ones_have_their_reason(tmp_
         assert {card.instance_id: card.reason for card in cards if card} == {"i": None, "new": "disagreement"}
 
 
-@pytest.mark.parametrize("version", [3, 4, 5, 6])
+@pytest.mark.parametrize("version", [3, 4, 5, 6, 7])
 def test_a_file_of_each_older_format_gets_the_tables_of_the_present_one(tmp_path: Path, version: int) -> None:
     """The tables of format 6 are those that the present schema has without the later ones."""
     path = tmp_path / "web.sqlite"
     Store(path).close()
     with closing(sqlite3.connect(path)) as db:
         present = set(db.execute("SELECT type, name FROM sqlite_schema"))
-        db.executescript(TO_6)
+        db.executescript(TO_7 if version == 7 else TO_6)
         if version < 6:
             db.executescript("DROP INDEX request_by_model; DROP INDEX answer_by_day;")
         if version < 5:

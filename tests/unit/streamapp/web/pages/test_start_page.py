@@ -111,6 +111,27 @@ def test_an_operator_sees_requests_models_and_next_steps(
         assert asked_rows == model_rows == []
 
 
+def test_the_day_keeps_answers_of_which_the_label_was_sent() -> None:
+    """If the votes went with their request, only gold questions would stay, and be known by that."""
+    store, now = Store(":memory:"), now_ms()
+    queue = LabelQueue(store, Terms(agree=2))
+    requests = [Request(0, "k", f"r{n}", f"i{n}", now, -1, 0.5, "a", "random", {}) for n in range(3)]
+    queue.topics.apply(requests, [], {}, now)
+    for annotator in ("ann", "bob"):
+        for n, label in enumerate(("a", None, "a")):
+            card = queue.leases.next_card(annotator, now + n)
+            assert card is not None
+            queue.actions.answer(annotator, card.number, label, now + n)
+    queue.actions.undo("bob", now + 3)
+    later = now + 3 + Terms().undo_ms
+    going = queue.outbox.due(later)
+    queue.outbox.sent(going, later)
+    assert len(going) == 2
+    days = [queue.overview.day_of(annotator, now) for annotator in ("ann", "bob")]
+    store.close()
+    assert days == [Day(2, 1, 0), Day(1, 1, 0)]
+
+
 def test_an_annotator_sees_the_queue_and_the_day_alone(tmp_path: Path) -> None:
     store = Store(":memory:")
     reasons: list[str] = []

@@ -37,7 +37,7 @@ def test_a_file_that_is_no_store_is_told(tmp_path: Path, content: bytes | None) 
     if content is None:
         store = Store(path)
         with store.transaction() as db:
-            db.execute("PRAGMA user_version = 8")
+            db.execute("PRAGMA user_version = 9")
         store.close()
     else:
         path.write_bytes(content)
