@@ -151,6 +151,12 @@ WORDS: Final[dict[str, Word]] = {
         "people",
         "Agreement",
     ),
+    "review": Word(
+        "Review",
+        "A decision about a record to which annotators gave different classes, or whose class is doubtful.",
+        "people",
+        "Review",
+    ),
     "pause": Word(
         "Pause",
         "A person who is paused gets no cards until an operator resumes them. The reason stands beside it.",

@@ -13,6 +13,7 @@ from streamapp.web.clock import now_ms
 from streamapp.web.formatting import cut, number, span
 from streamapp.web.layout.data_table import Column, DataTable, Row, number_cell, time_cell
 from streamapp.web.layout.headings import heading
+from streamapp.web.layout.navigation import may_see
 from streamapp.web.layout.times import relative
 from streamapp.web.page_frame import Person, frame
 from streamapp.web.pages.surroundings import Surroundings
@@ -95,6 +96,12 @@ class StartPage:
                 with ui.element("section").classes("grove-tile"):
                     heading("My day", 2)
                     self._day = ui.label()
+                self._reviews: ui.label | None = None
+                if may_see(person.role, "/review"):
+                    with ui.element("section").classes("grove-tile"):
+                        heading("Review", 2, explained="review")
+                        self._reviews = ui.label()
+                        ui.link("Review the next outcome", "/review")
                 if self._watching is not None:
                     self._draw_operator_tiles(self._watching)
             if self._watching is not None:
@@ -134,6 +141,9 @@ class StartPage:
         self._queue.set_text(self._around.queue.leases.paused(self._person.annotator) or waiting)
         day = await asyncio.to_thread(self._overview.day_of, self._person.annotator, now)
         self._day.set_text(day_in_words(day))
+        if self._reviews is not None:
+            n_reviews = await asyncio.to_thread(self._around.queue.reviews.count_open)
+            self._reviews.set_text(reviews_in_words(n_reviews))
         if self._watching is None:
             return
         rows, alarmed = await asyncio.to_thread(self._read_models, self._watching, now)
@@ -208,6 +218,17 @@ def day_in_words(day: Day) -> str:
     parts += [f'"I do not know" {_n(day.declined, "time")}'] if day.declined else []
     parts += [f"{_n(day.values, 'card')} with values"] if day.values else []
     return f"Today (UTC): {', '.join(parts)}."
+
+
+def reviews_in_words(n_open: int) -> str:
+    """Return how many outcomes wait for a reviewer.
+
+    >>> reviews_in_words(0), reviews_in_words(1)
+    ('No outcome of several answers waits for a review.', '1 outcome of several answers waits for a review.')
+    """
+    if not n_open:
+        return "No outcome of several answers waits for a review."
+    return f"{_n(n_open, 'outcome')} of several answers wait{'s' if n_open == 1 else ''} for a review."
 
 
 def _n(count: int, noun: str) -> str:

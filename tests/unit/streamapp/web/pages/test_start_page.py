@@ -85,6 +85,7 @@ def test_an_operator_sees_requests_models_and_next_steps(
             await user.should_see(words, retries=PATIENCE)
             await user.should_see("see its log", retries=PATIENCE)
             await pages[0].tick()  # the texts above come before the tables
+            await user.should_see("No outcome of several answers waits for a review.")
             if not busy:
                 await user.should_see(NO_REQUESTS)
                 await user.should_see(NO_MODELS)
@@ -157,6 +158,7 @@ def test_an_annotator_sees_the_queue_and_the_day_alone(tmp_path: Path) -> None:
             await user.open("/")
             await user.should_see("1 request waits", retries=PATIENCE)
             await user.should_see('Today (UTC): 1 label, "I do not know" 1 time.', retries=PATIENCE)
+            await user.should_not_see("for a review")
             assert not [link for link in user.find(kind=ui.link).elements if link.text == "Models"]
             reasons.append("You get no cards for now.")
             await user.should_see("You get no cards for now.", retries=PATIENCE)
