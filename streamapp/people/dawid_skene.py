@@ -115,10 +115,15 @@ class AnnotatorModel:
     def settle(
         self, answers: Mapping[str, str | None], shares: Mapping[str, float] | None = None
     ) -> dict[str, float]:
-        """Learn from the answers to one request, and return its posterior before that."""
+        """Learn from the answers to one request, and return its posterior before that.
+
+        A request with more classes than there is room for is not learned, and has no posterior: {}.
+        """
         answered = {name: label for name, label in sorted(answers.items()) if label is not None}
+        if not self.has_room_for([*answered.values(), *(shares or ())]):
+            return {}
         posterior = self.posterior(answered, shares)
-        if not answered or not self.has_room_for([*answered.values(), *(shares or ())]):
+        if not answered:
             return posterior
         self._widen([*answered.values(), *(shares or ())])
         indices = {name: self.classes.index(label) for name, label in answered.items()}

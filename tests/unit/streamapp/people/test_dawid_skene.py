@@ -154,7 +154,9 @@ def test_memory_is_bounded_by_classes_annotators_and_requests() -> None:
     model = AnnotatorModel()
     for number in range(CLASSES_MAX):
         model.settle({"ann": f"c{number}"})
-    model.settle({"ann": "one too many"})
+    assert model.settle({"ann": "one too many"}) == {}
+    # A copy with all these classes would have the square of their number for each annotator.
+    assert model.settle({"ann": "c0"}, {f"p{number}": 0.0 for number in range(100_000)}) == {}
     model.learn_gold("ann", "gold too many", "c1")
     assert len(model.classes) == CLASSES_MAX
     model = AnnotatorModel()
