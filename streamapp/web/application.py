@@ -167,6 +167,7 @@ def _run(
             plan.hide_guess,
             users is not None,
             plan.units,
+            lambda: len(figures.paused()),
         )
 
         def noted(user: str, action: str, detail: str) -> None:

@@ -157,6 +157,7 @@ class StartPage:
             behind=self._behind,
             has_workers=self._has_workers,
             letters=self._letters,
+            paused=self._around.paused(),
         )
         text = attention_list(needs)
         if text != self._shown_attention:
@@ -244,11 +245,12 @@ def attention(
     behind: int | None,
     has_workers: bool,
     letters: int | None,
+    paused: int = 0,
 ) -> list[Attention]:
     """Return what needs a person, the most urgent first.
 
     alarmed: models, those with the newest drift alarms first. behind, letters: None before they were looked
-    up.
+    up. paused: number of people who get no cards for now.
     """
     needs = [Attention(trouble, "/partitions", "bad")] if trouble else []
     if behind is not None and not has_workers:
@@ -262,6 +264,11 @@ def attention(
     if letters:
         text = f"{_n(letters, 'dead letter')}: records that were not processed."
         needs.append(Attention(text, "/dead-letters", "warn"))
+    if paused:
+        text = (
+            f"{paused:,} {'person gets' if paused == 1 else 'people get'} no cards: paused, with the reason."
+        )
+        needs.append(Attention(text, "/people", "warn"))
     needs += [
         Attention(
             f"{cut(row.key)}: drift alarm {relative(row.drift_ms, now)}; its accuracy may have fallen.",

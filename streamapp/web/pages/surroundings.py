@@ -27,6 +27,7 @@ class Surroundings:
     hide_guess: bool = True
     has_users: bool = False
     units: Mapping[str, str] = field(default_factory=dict)  # by feature
+    paused: Callable[[], int] = lambda: 0  # number of people who get no cards for now
     rate: RateLimit = field(default_factory=lambda: RateLimit(ACTIONS_PER_S, ACTIONS_BURST))
 
 

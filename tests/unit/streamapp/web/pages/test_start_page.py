@@ -49,9 +49,11 @@ def test_the_most_urgent_comes_first() -> None:
     soon = OpenRequests("soon", 2, now - HOUR_MS, now + HOUR_MS // 2)
     late = OpenRequests("late", 1, now - HOUR_MS, now - 1)
     calm = OpenRequests("calm", 1, now, None)
-    needs = attention("no broker", [soon, late, calm], rows, now, behind=7, has_workers=False, letters=3)
-    assert [need.text.partition(" ")[0] for need in needs] == ["no", "No", "soon:", "late:", "3", "k:"]
-    assert [need.level for need in needs] == ["bad"] * 2 + ["warn"] * 4
+    stopped = {"behind": 7, "has_workers": False, "letters": 3, "paused": 2}
+    needs = attention("no broker", [soon, late, calm], rows, now, **stopped)  # type: ignore[arg-type]
+    assert [need.text.partition(" ")[0] for need in needs] == ["no", "No", "soon:", "late:", "3", "2", "k:"]
+    assert [need.level for need in needs] == ["bad"] * 2 + ["warn"] * 5
+    assert needs[-2].address == "/people"
     assert needs[-1].address == "/model?key=k"
     assert "drift alarm 1 h ago" in needs[-1].text
     assert attention("", [calm], [], now, behind=0, has_workers=True, letters=0) == []
