@@ -169,9 +169,11 @@ DROP TRIGGER answer_came; DROP TRIGGER answer_changed; DROP TRIGGER answer_went;
 {_CROWD}{_REVIEW}"""
 _FROM_7: Final = f"""{_DAY}
 INSERT INTO day SELECT annotator, answered_ms / 86400000, total(kind <> 'features' AND label IS NOT NULL),
-  total(kind <> 'features' AND label IS NULL), total(kind = 'features') FROM answer GROUP BY 1, 2;
+  total(kind <> 'features' AND label IS NULL), total(kind = 'features') FROM answer
+  WHERE instr(annotator, '+') = 0 GROUP BY 1, 2;
 DROP INDEX answer_by_day;
 """  # noqa: S608 - text of ours
+"""Upgrade from format 7. An answer of several people ("ann+bob") does not show what each has answered."""
 _UPGRADES: Final = {
     3: _FROM_3 + _FROM_4 + _FROM_5 + _FROM_6 + _FROM_7,
     4: _FROM_4 + _FROM_5 + _FROM_6 + _FROM_7,

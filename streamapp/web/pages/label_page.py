@@ -130,7 +130,6 @@ class LabelPage:
                 ).classes("grove-text")
 
     def _draw_guess(self, card: Card) -> None:
-        self._of_guess.set_visibility(not card.wanted)
         hidden = card.prediction is not None and not self._guess_shown
         self._of_guess.set_visibility(not card.wanted)
         self._show_guess.set_visibility(hidden and not card.wanted)

@@ -189,6 +189,24 @@ def test_requests_of_a_file_of_format_4_stay_and_new_ones_have_their_reason(tmp_
         assert {card.instance_id: card.reason for card in cards if card} == {"i": None, "new": "disagreement"}
 
 
+def test_the_days_of_a_file_of_format_7_are_those_of_single_people(tmp_path: Path) -> None:
+    path = tmp_path / "web.sqlite"
+    Store(path).close()
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(f"{TO_7} PRAGMA user_version = 7;")
+        for annotator in ("ann", "ann+bob"):
+            db.execute(
+                "INSERT INTO answer (kind, key, instance_id, partition, asked_ms, annotator, label, weight, "
+                "answered_ms, due_ms, state) VALUES ('label', 'k', 'i', 0, 0, ?, 'a', 1.0, ?, 0, 'sent')",
+                (annotator, NOW),
+            )
+        db.commit()
+    with closing(Store(path)) as store, store.reading() as db:
+        assert db.execute("SELECT annotator, labels, declined, given FROM day").fetchall() == [
+            ("ann", 1, 0, 0)
+        ]
+
+
 @pytest.mark.parametrize("version", [3, 4, 5, 6, 7])
 def test_a_file_of_each_older_format_gets_the_tables_of_the_present_one(tmp_path: Path, version: int) -> None:
     """The tables of format 6 are those that the present schema has without the later ones."""
