@@ -167,7 +167,7 @@ def test_no_page_runs_or_draws_what_came_through_a_worker(place: Installation, t
             page.goto(address)
             check(f"key {START}", PLAIN)
             page.goto(f"{address}label")
-            check(f"key {START}", f"number {START}", "The model says", f"high {START}")
+            check(f"key {START}", f"number {START}", "The model answers", f"high {START}")
             page.get_by_label("Another class").fill(HOSTILE)
             page.get_by_role("button", name="Answer with it").click()
             check("must be one of")

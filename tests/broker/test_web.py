@@ -235,7 +235,7 @@ def test_a_request_is_answered_by_keyboard_alone(
         heading = page.get_by_role("heading", level=1)
         expect(heading).to_have_text(f"{KEY.decode()}: which class has order <i>1</i>?")
         expect(page.get_by_role("cell", name="<b>DE</b>")).to_be_visible()
-        expect(page.get_by_text("The model says")).not_to_be_visible()
+        expect(page.get_by_text("The model answers")).not_to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "it fits a phone"
 
         def press(key: str, then: str) -> None:
@@ -247,7 +247,7 @@ def test_a_request_is_answered_by_keyboard_alone(
         page.get_by_role("button", name="Answer with it").click()
         expect(page.get_by_text("'maybe' must be one of fraud, good: the schema of this")).to_be_visible()
         expect(heading).to_have_text(f"{KEY.decode()}: which class has order <i>1</i>?")
-        press("g", "The model says fraud")
+        press("g", "The model answers fraud")
         press("2", "which class has order 2?")
         press("u", "which class has order <i>1</i>?")
         press("1", "which class has order 2?")

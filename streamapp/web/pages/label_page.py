@@ -301,7 +301,7 @@ class LabelPage:
 
 def _guess(card: Card) -> str:
     sentence = (
-        "The model has no class yet" if card.prediction is None else f"The model says {card.prediction}"
+        "The model has no class yet" if card.prediction is None else f"The model answers {card.prediction}"
     )
     if card.rules is not None:
         sentence += "; it has no rule yet" if card.rules == "all" else f", because {card.rules}"

@@ -75,9 +75,9 @@ def test_a_card_is_answered_undone_and_answered_by_keys(queue: LabelQueue) -> No
     async def story(user: Any, pages: list[LabelPage]) -> None:
         (page,) = pages
         await user.should_see(f"k: which class has {NASTY}?", retries=PATIENCE)
-        await user.should_not_see("The model says a")
+        await user.should_not_see("The model answers a")
         await page.press("g")
-        await user.should_see("The model says a", retries=PATIENCE)
+        await user.should_see("The model answers a", retries=PATIENCE)
         await page.press("2")
         await user.should_see("which class has second?", retries=PATIENCE)
         await user.should_see(f"{NASTY}: b", retries=PATIENCE)
@@ -99,7 +99,7 @@ def test_a_card_is_answered_undone_and_answered_by_keys(queue: LabelQueue) -> No
 
 def test_buttons_do_the_same_and_a_class_may_be_new(queue: LabelQueue) -> None:
     async def story(user: Any, pages: list[LabelPage]) -> None:
-        await user.should_see("The model says a", retries=PATIENCE)
+        await user.should_see("The model answers a", retries=PATIENCE)
         user.find(kind=ui.input).type("brand new")
         user.find("Answer with it").click()
         await user.should_see("which class has second?", retries=PATIENCE)
@@ -193,7 +193,7 @@ def test_the_guess_comes_with_its_rules_and_what_each_class_would_speak_for(queu
         await user.should_not_see("size <= 2.5")
         await pages[0].press("g")
         await user.should_see(
-            "The model says a, because size <= 2.5. There it has seen: a 75%, b 25%", retries=PATIENCE
+            "The model answers a, because size <= 2.5. There it has seen: a 75%, b 25%", retries=PATIENCE
         )
 
     simulate(queue, story)
