@@ -4,6 +4,10 @@ import itertools
 import math
 import statistics
 
+from tests.naive.queries import uniform
+
+DETECTOR_SAMPLE = 20
+
 
 class Adwin:
     """A window as a list of buckets (row, inputs), the oldest first."""
@@ -121,8 +125,16 @@ class Seed:
     """A window as a list of blocks, each a list of inputs, the oldest first."""
 
     def __init__(
-        self, confidence=0.05, block=32, merge_below=0.01, growth=0.8, merge_every=75, two_sided=False
+        self,
+        confidence=0.05,
+        block=32,
+        merge_below=0.01,
+        growth=0.8,
+        merge_every=75,
+        two_sided=False,
+        compat=None,
     ):
+        assert compat is None, "MOA's running variance has no twin; its levels are golden"
         self.confidence = confidence
         self.block = block
         self.merge_below = merge_below
@@ -173,10 +185,10 @@ class Seed:
 
 
 class Kswin:
-    """The last inputs in a list; the sample is the whole older part."""
+    """The last inputs in a list, and a sample of the older ones drawn from an urn."""
 
-    def __init__(self, window=60, recent=30, confidence=0.005, two_sided=False, keep_newer=True):
-        assert window == 2 * recent, "a twin draws no sample"
+    def __init__(self, window=100, recent=30, confidence=0.005, two_sided=False, keep_newer=True):
+        self.n = 0
         self.window = window
         self.recent = recent
         self.confidence = confidence
@@ -189,15 +201,23 @@ class Kswin:
         if self.alarmed and not self.keep_newer:
             self.seen = []
         self.alarmed = False
+        self.n += 1
         self.seen = [*self.seen, error][-self.window :]
         if len(self.seen) < self.window:
             return "in-control"
-        rise = sum(self.seen[self.recent :]) - sum(self.seen[: self.recent])
+        rise = sum(self.seen[-self.recent :]) - self.sampled(sorted(self.seen[: -self.recent], reverse=True))
         if abs(rise) / self.recent <= 0.1 or self.p_value(abs(rise)) > self.confidence:
             return "in-control"
-        self.seen = self.seen[self.recent :]
+        self.seen = self.seen[-self.recent :]
         self.alarmed = self.two_sided or rise > 0
         return "drift" if self.alarmed else "in-control"
+
+    def sampled(self, urn):
+        """Draw as many as the recent inputs, errors first in the urn; return the errors."""
+        if len(urn) == self.recent:
+            return sum(urn)
+        places = [uniform(0, DETECTOR_SAMPLE, 1024 * self.n + draw) for draw in range(self.recent)]
+        return sum(urn.pop(int(place * len(urn))) for place in places)
 
     def p_value(self, reach):
         """Count the paths of one sample's steps up and the other's steps down that come as far as `reach`."""

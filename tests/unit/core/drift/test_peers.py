@@ -52,7 +52,7 @@ def test_every_stream_has_drifts():
             assert sum(len(golden["drifts"][name]) for golden in held.values()) >= 5
 
 
-SPECS = [{"name": name} for name in registry.names("drift") if name != "kswin"] + [
+SPECS = [{"name": name} for name in registry.names("drift")] + [
     {"name": "adwin", "two_sided": True, "clock": 3, "min_part": 2, "min_window": 0, "confidence": 0.2},
     {"name": "adwin", "keep_newer": False, "confidence": 0.1},
     {"name": "adwin", "compat": "moa", "clock": 3, "min_part": 2, "min_window": 0, "confidence": 0.2},

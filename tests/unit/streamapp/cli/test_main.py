@@ -27,6 +27,8 @@ COMMANDS = (
     "oracle",
     "journal",
     "models",
+    "people",
+    "plan",
     "dlq",
     "migrate",
     "web",

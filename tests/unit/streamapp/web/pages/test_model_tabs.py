@@ -105,7 +105,7 @@ def _use_overview(page: Any, expect: Any) -> None:
 
 
 def _use_events(page: Any, expect: Any) -> None:
-    """See the events of the kind, after a reload too; then all kinds, and the record of one event."""
+    """See the events of the kind, after a reload too; then those of all kinds."""
     assert "tab=events" in page.url
     assert "kind=drift" in page.url
     for _ in range(2):
@@ -118,11 +118,12 @@ def _use_events(page: Any, expect: Any) -> None:
     page.get_by_role("button", name="Next").click()
     expect(page.get_by_text("21–32 of 32", exact=True)).to_be_visible()
     page.get_by_role("button", name="Previous").click()
-    page.get_by_role("link", name=f"order-{DRIFT_AT}").first.click()
+    expect(page.get_by_text("1–20 of 32", exact=True)).to_be_visible()
 
 
 def _use_explanation(page: Any, expect: Any) -> None:
-    """Read the explanation of the event's record, and go to its path in the tree."""
+    """Go from an event to the explanation of its record, and on to its path in the tree."""
+    page.get_by_role("link", name=f"order-{DRIFT_AT}").first.click()
     expect(page.get_by_label("Place of the record")).to_have_value(f"2:{DRIFT_AT}")
     expect(page.get_by_role("heading", name="The model answered fraud (93.1 %)")).to_be_visible()
     expect(page.get_by_text("amount > 40 and country = DE")).to_be_visible()
