@@ -17,7 +17,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "")
     """Return a table as HTML; its texts are escaped.
 
     >>> table(["a"], [["<b>"]]).partition("<tbody>")[2]
-    '<tr><td>&lt;b&gt;</td></tr></tbody></table>'
+    '<tr role="row"><td role="cell">&lt;b&gt;</td></tr></tbody></table>'
     """
     return _table_of_cells(head, [[html.escape(text) for text in row] for row in rows], caption)
 
@@ -25,11 +25,18 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "")
 def _table_of_cells(
     head: Sequence[str], rows: Sequence[Sequence[str]], caption: str, kind: str = "grove-table"
 ) -> str:
-    """Return a table as HTML; its cells are HTML, its head and caption are texts."""
-    top = "".join(f'<th scope="col">{html.escape(text)}</th>' for text in head)
-    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    """Return a table as HTML; its cells are HTML, its head and caption are texts.
+
+    The roles are named because a table whose rows are stacked, on a phone, is none for a screen reader.
+    """
+    top = "".join(f'<th scope="col" role="columnheader">{html.escape(text)}</th>' for text in head)
+    lines = ("".join(f'<td role="cell">{cell}</td>' for cell in row) for row in rows)
+    body = "".join(f'<tr role="row">{line}</tr>' for line in lines)
     caption_tag = f"<caption>{html.escape(caption)}</caption>" if caption else ""
-    return f'<table class="{kind}">{caption_tag}<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>'
+    return (
+        f'<table role="table" class="{kind}">{caption_tag}<thead><tr role="row">{top}</tr></thead>'
+        f"<tbody>{body}</tbody></table>"
+    )
 
 
 def features_table(card: Card, units: Mapping[str, str]) -> str:
