@@ -16,7 +16,7 @@ from tests.broker.workers import PATIENCE, Installation, wait_until
 from topics.clients.consumer_group import members_of
 from topics.clients.partitioner import partition_of
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.nightly]  # three brokers take a minute and a half of the gate
 
 PAUSE_S = 0.02
 BROKER_DEFAULT = -1
