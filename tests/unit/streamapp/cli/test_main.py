@@ -12,7 +12,7 @@ import pytest
 from typer.main import get_command
 
 from streamapp.cli.main import app, main
-from streamapp.cli.operating import dlq, models
+from streamapp.cli.operating import dlq, models, people
 
 COMMANDS = (
     "demo",
@@ -64,12 +64,13 @@ def subcommands() -> list[list[str]]:
         + [["worker", c] for c in ("drain", "scale")]
         + [
             ["journal", "show"],
-            ["bridge", "label-studio"],
+            *(["bridge", c] for c in ("argilla", "label-studio")),
+            *(["people", c] for c in people.COMMANDS),
             *(["models", c] for c in models.COMMANDS),
             *(["dlq", c] for c in dlq.COMMANDS),
         ]
     )
-    groups = {"topics", "config", "journal", "models", "dlq", "bridge"}
+    groups = {"topics", "config", "journal", "models", "dlq", "bridge", "people"}
     return paths + [[c] for c in (*COMMANDS, "version") if c not in groups]
 
 
