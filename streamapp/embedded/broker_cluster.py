@@ -10,12 +10,12 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from streamapp.embedded.broker import EmbeddedBroker, new_cluster
 from streamapp.embedded.configuration import Membership
 from streamapp.embedded.jars import fetch_jars
+from streamapp.embedded.java_server import StartedServer
 from streamapp.errors import EmbeddedBrokerError
 from streamapp.worker.reserved_ports import HOST, free_ports
 from topics.fetching.group_description import describe_group
@@ -31,7 +31,7 @@ NODE_HEAP_MB: Final = 256
 ANSWER_S: Final = 30.0
 
 
-class EmbeddedCluster:
+class EmbeddedCluster(StartedServer):
     """Nodes that are brokers and controllers at once, on loopback ports; topics have up to three replicas.
 
     `with EmbeddedCluster(3) as cluster: cluster.bootstrap_servers`. With three replicas, one node may be away
@@ -192,19 +192,6 @@ class EmbeddedCluster:
                 node.close()
             if self._temporary:
                 shutil.rmtree(self.directory, ignore_errors=True)
-
-    def __enter__(self) -> Self:
-        try:
-            self.start()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _ports(nodes: int, ports: Sequence[int] | None) -> list[tuple[int, int]]:

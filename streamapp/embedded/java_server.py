@@ -22,7 +22,32 @@ ADDRESS_IN_USE: Final = ("already in use", "already bound", "in use by another p
 ATTEMPTS: Final = 3  # each on other ports, if another process takes them while Java starts
 
 
-class JavaServer(ABC):
+class StartedServer(ABC):
+    """A server that starts with a `with` block and is closed at its end, also after a failed start."""
+
+    @abstractmethod
+    def start(self) -> None:
+        """Start the server and return when it answers."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Stop the server, and remove what is temporary."""
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class JavaServer(StartedServer):
     """A server whose data lie in `directory`. `stop()` and `start()` keep data and ports."""
 
     program: ClassVar[Program]
@@ -117,19 +142,6 @@ class JavaServer(ABC):
         lines = self._log().splitlines()
         errors = [line.strip() for line in lines if "ERROR" in line or "Exception" in line or "Error" in line]
         return (errors or lines or ["its log is empty"])[-1][:400]
-
-    def __enter__(self) -> Self:
-        try:
-            self.start()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     @abstractmethod
     def _fetch(self) -> list[Path]:
