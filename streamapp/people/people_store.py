@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import sqlite3
-import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,16 +16,13 @@ from typing import Final
 from streamapp.people import annotator_statistics, answer_overlap, pauses
 from streamapp.people.annotator_answers import Answer, answer_of
 from streamapp.people.pauses import Pause, PauseRule, TooLow
+from streamapp.people.topic_copy import TOPIC_TABLES, TopicCopy
 from topics.columns.records import LATEST_MS, AuditEntry
 
 VERSION: Final = 1
 KEEP_MS: Final = 30 * 24 * 3600 * 1000
 """How long answers are kept for comparison with later answers of other people to the same record."""
-_SCHEMA: Final = f"""
-CREATE TABLE origin (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE position (
-  topic TEXT, partition INTEGER, next INTEGER NOT NULL, PRIMARY KEY (topic, partition)
-) WITHOUT ROWID;
+_SCHEMA: Final = f"""{TOPIC_TABLES}
 CREATE TABLE entry (id TEXT PRIMARY KEY, at_ms INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX entry_by_age ON entry (at_ms);
 CREATE TABLE answer (
@@ -42,66 +38,24 @@ CREATE INDEX gold_answers ON answer (annotator, at_ms) WHERE gold IS NOT NULL;
 _TABLES: Final = ("origin", "position", "entry", "answer", "day", "pace", "pair", "pattern", "pause")
 
 
-class PeopleStore:
+class PeopleStore(TopicCopy):
     """One file and one connection, which threads use in turn; `:memory:` for data that need not last."""
 
+    schema, version, tables = _SCHEMA, VERSION, _TABLES
+
     def __init__(self, path: Path | str) -> None:
-        """Open or create the file; a file of another format is made again, since it is a copy."""
-        self._turn = threading.RLock()
-        try:
-            self._open(path)
-        except sqlite3.DatabaseError:
-            self._connection.close()
-            for suffix in ("", "-wal", "-shm"):
-                Path(f"{path}{suffix}").unlink(missing_ok=True)
-            self._open(path)
+        """Open or create the file."""
+        super().__init__(path)
         self._pauses = pauses.pauses(self._connection)
         rows = self._connection.execute(
             "SELECT DISTINCT annotator FROM answer WHERE compared > 0 OR gold NOTNULL"
         )
         self._changed = {annotator for (annotator,) in rows}  # people whom the rule has not looked at
 
-    def _open(self, path: Path | str) -> None:
-        if str(path) != ":memory:":
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
-        self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        run = self._connection.execute
-        run("PRAGMA journal_mode = WAL")
-        run("PRAGMA synchronous = NORMAL")  # writes that a failing machine loses are read again
-        if str(path) != ":memory:":
-            Path(path).chmod(0o600)
-        (version,) = run("PRAGMA user_version").fetchone()
-        if version == 0:
-            self._connection.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
-        elif version != VERSION:
-            message = f"it has format {version}"
-            raise sqlite3.DatabaseError(message)
-
-    def close(self) -> None:
-        """Close the file."""
-        with self._turn:
-            self._connection.close()
-
     # -- writing ------------------------------------------------------------------------------------------
 
-    def begin(self, origin: Mapping[str, str]) -> bool:
-        """Empty the file if it has entries of other topics; return whether it had."""
-        with self._turn:
-            stored = dict(self._connection.execute("SELECT name, value FROM origin").fetchall())
-            if stored == dict(origin):
-                return False
-            with self._transaction() as db:
-                for table in _TABLES:
-                    db.execute(f"DELETE FROM {table}")  # noqa: S608 - names of ours
-                db.executemany("INSERT INTO origin VALUES (?, ?)", origin.items())
-            self._pauses, self._changed = {}, set()
-            return bool(stored)
-
-    def positions(self, topic: str) -> dict[int, int]:
-        """Return the next offset by partition."""
-        with self._turn:
-            rows = self._connection.execute("SELECT partition, next FROM position WHERE topic = ?", (topic,))
-            return dict(rows.fetchall())
+    def _emptied(self) -> None:
+        self._pauses, self._changed = {}, set()
 
     def apply(self, entries: Iterable[AuditEntry], positions: Mapping[tuple[str, int], int]) -> None:
         """Store entries, and the next offsets. Entries of one user must come in their order."""
@@ -109,10 +63,7 @@ class PeopleStore:
             for entry in entries:
                 if _is_sound(entry):
                     self._take(db, entry)
-            db.executemany(
-                "INSERT OR REPLACE INTO position VALUES (?, ?, ?)",
-                [(topic, partition, offset) for (topic, partition), offset in positions.items()],
-            )
+            self._note(db, positions)
             self._pauses = pauses.pauses(db)
 
     def _take(self, db: sqlite3.Connection, entry: AuditEntry) -> None:
@@ -178,18 +129,6 @@ class PeopleStore:
             (newest,) = db.execute("SELECT max(at_ms) FROM entry").fetchone()
             for table in ("answer", "entry"):
                 db.execute(f"DELETE FROM {table} WHERE at_ms < ?", (min(newest or 0, now) - KEEP_MS,))  # noqa: S608
-
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._turn:
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._connection
-            except BaseException:
-                if self._connection.in_transaction:  # SQLite itself has ended it if the disk is full
-                    self._connection.execute("ROLLBACK")
-                raise
-            self._connection.execute("COMMIT")
 
     # -- reading ------------------------------------------------------------------------------------------
 

@@ -8,15 +8,13 @@ size of the file depends on the number of models; the use of memory does not.
 from __future__ import annotations
 
 import math
-import sqlite3
-import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Any, Final, Literal
 
 import orjson
 
+from streamapp.people.topic_copy import TOPIC_TABLES, TopicCopy
 from topics.columns.records import EvaluationRecord, ModelEvent
 
 VERSION: Final = 2
@@ -34,11 +32,7 @@ NEW_TREE: Final = ("new tree", "background tree took over")
 Order = Literal["key", "records", "labels", "accuracy", "splits", "drifts", "last_ms", "drift_ms"]
 ORDERS: Final = ("key", "records", "labels", "accuracy", "splits", "drifts", "last_ms", "drift_ms")
 
-_SCHEMA: Final = """
-CREATE TABLE origin (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE position (
-  topic TEXT, partition INTEGER, next INTEGER NOT NULL, PRIMARY KEY (topic, partition)
-) WITHOUT ROWID;
+_SCHEMA: Final = f"""{TOPIC_TABLES}
 CREATE TABLE model (
   key TEXT PRIMARY KEY, partition INTEGER NOT NULL, learner TEXT NOT NULL DEFAULT '',
   state TEXT NOT NULL DEFAULT '', records INTEGER NOT NULL DEFAULT 0, labels INTEGER NOT NULL DEFAULT 0,
@@ -106,61 +100,11 @@ class ModelRow:
     drift_ms: int  # time of the newest drift alarm; 0: none
 
 
-class Watched:
+class Watched(TopicCopy):
     """One file and one connection, which threads use in turn; `:memory:` for data that need not last."""
 
-    def __init__(self, path: Path | str) -> None:
-        """Open or create the file; a file of another format is made again, since it is a copy."""
-        self._turn = threading.RLock()
-        try:
-            self._open(path)
-        except sqlite3.DatabaseError:
-            self._connection.close()
-            for suffix in ("", "-wal", "-shm"):
-                Path(f"{path}{suffix}").unlink(missing_ok=True)
-            self._open(path)
-
-    def _open(self, path: Path | str) -> None:
-        if str(path) != ":memory:":
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
-        self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        run = self._connection.execute
-        run("PRAGMA journal_mode = WAL")
-        run("PRAGMA synchronous = NORMAL")  # writes that a failing machine loses are read again
-        if str(path) != ":memory:":
-            Path(path).chmod(0o600)
-        (version,) = run("PRAGMA user_version").fetchone()
-        if version == 0:
-            self._connection.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
-        elif version != VERSION:
-            message = f"it has format {version}"
-            raise sqlite3.DatabaseError(message)
-
-    def close(self) -> None:
-        with self._turn:
-            self._connection.close()
-
-    # -- writing ------------------------------------------------------------------------------------------
-
-    def begin(self, origin: Mapping[str, str]) -> bool:
-        """Empty the file if it has records of other topics; return whether it had."""
-        with self._turn:
-            run = self._connection.execute
-            stored = dict(run("SELECT name, value FROM origin").fetchall())
-            if stored == dict(origin):
-                return False
-            run("BEGIN IMMEDIATE")
-            for table in ("origin", "position", "model", "point", "event", "split"):
-                run(f"DELETE FROM {table}")  # noqa: S608 - names of ours
-            self._connection.executemany("INSERT INTO origin VALUES (?, ?)", origin.items())
-            run("COMMIT")
-            return bool(stored)
-
-    def positions(self, topic: str) -> dict[int, int]:
-        """Return the next offset by partition."""
-        with self._turn:
-            rows = self._connection.execute("SELECT partition, next FROM position WHERE topic = ?", [topic])
-            return dict(rows.fetchall())
+    schema, version = _SCHEMA, VERSION
+    tables = ("origin", "position", "model", "point", "event", "split")
 
     def apply(
         self,
@@ -169,22 +113,12 @@ class Watched:
         positions: Mapping[tuple[str, int], int],
     ) -> None:
         """Store records, and the next offsets."""
-        with self._turn:
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                for event in events:
-                    self._event(event)
-                for evaluated in evaluations:
-                    self._evaluation(evaluated)
-                self._connection.executemany(
-                    "INSERT OR REPLACE INTO position VALUES (?, ?, ?)",
-                    [(topic, partition, at) for (topic, partition), at in positions.items()],
-                )
-            except BaseException:
-                if self._connection.in_transaction:  # SQLite itself has ended it if the disk is full
-                    self._connection.execute("ROLLBACK")
-                raise
-            self._connection.execute("COMMIT")
+        with self._transaction() as db:
+            for event in events:
+                self._event(event)
+            for evaluated in evaluations:
+                self._evaluation(evaluated)
+            self._note(db, positions)
 
     def _model(self, key: str, partition: int, time_ms: int) -> None:
         self._connection.execute(
