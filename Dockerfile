@@ -1,7 +1,7 @@
 # The worker's image: `grove` and its compiled kernels, nothing that compiles.
 #
-#   docker build -t streamgrove:0.1.0 .
-#   docker build -t streamgrove:0.1.0 --platform linux/arm64 --build-arg KERNEL_CPU=generic .
+#   docker build -t streamgrove:0.2.0.dev0 .
+#   docker build -t streamgrove:0.2.0.dev0 --platform linux/arm64 --build-arg KERNEL_CPU=generic .
 
 FROM python:3.11.14-slim-bookworm AS base
 

@@ -36,7 +36,7 @@ from core.errors import ParameterError, SpecError
 from core.json_text import DeepError, read_json
 from core.learners.protocol import build
 from core.plugin import Parameters, check, count, flag, made_of, number
-from core.state_version import STATE_VERSION, upgrade
+from core.state_version import STATE_VERSION, oldest_version, upgrade
 
 DEFAULTS = {"learner": "h-tree", "query": "always", "budget": "count", "drift": "none", "acquire": "none"}
 SCARCE = "ask"
@@ -104,6 +104,11 @@ class Spec:
     def most_blocks(self) -> int:
         """Most blocks of a model at a time: two if the drift reaction is to rebuild the tree, else one."""
         return 2 if self.drift.name != "none" and self.drift.reaction == "rebuild" else 1
+
+    @property
+    def state_version(self) -> int:
+        """The oldest state version that has all words of the spec: its models are written in it."""
+        return _state_version(self)
 
     @staticmethod
     def parse(
@@ -199,6 +204,11 @@ def _shallow(body: dict[str, Any], state_version: int) -> str:
 
 def _canonical(body: dict[str, Any]) -> str:
     return json.dumps(body, sort_keys=True, separators=(",", ":"))
+
+
+@functools.lru_cache(maxsize=1024)
+def _state_version(spec: Spec) -> int:
+    return oldest_version(spec.to_dict())
 
 
 @functools.lru_cache(maxsize=1024)

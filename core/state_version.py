@@ -4,6 +4,10 @@ A version is raised whenever words of a model or parameters of a spec change the
 older version keeps its meaning: its spec is upgraded when it is read. The upgrade adds the parameters that
 the spec leaves out, with the values they had then. A change that adds a parameter or changes a default must
 add a line to ``MEANT``.
+
+State is written in the oldest version that has all words of its specs (`oldest_version`), so that workers of
+two releases can share a group: an older release continues with the partitions that use none of the new words,
+and stops the others. A word that is missing in ``NEW_WORDS`` would let it lose those models.
 """
 
 from __future__ import annotations
@@ -14,8 +18,15 @@ from typing import Any, Final
 from core.errors import ParameterError
 from core.spelling import of_file
 
-STATE_VERSION: Final = 9
-"""The version that this release writes."""
+STATE_VERSION: Final = 10
+"""The newest version that this release writes."""
+
+ALIKE_SINCE: Final = 9
+"""The oldest version in which specs and words of models have the meaning that they have in STATE_VERSION.
+
+A change of a meaning or default, or of the words of models that use nothing new, raises it to STATE_VERSION;
+then releases of earlier versions cannot go on with any partition that this release has written.
+"""
 
 
 def evidence_of_4(learner: Mapping[str, Any]) -> str:
@@ -70,6 +81,7 @@ MEANT: Final[Mapping[int, Mapping[str, Plugins]]] = {
         "query": {name: {"score": "leaf_share"} for name in SCORED_AT_LEAVES_OF_8}
         | {"rate": {"score": "variable_uncertainty", "explore": 0.1}, "always": {}},
     },
+    9: {},
 }
 """Former values of parameters that a spec leaves out, by version and part of the spec.
 
@@ -85,6 +97,7 @@ UNNAMED: Final[Mapping[int, Mapping[str, str]]] = {
     6: {"learner": "h-tree", "query": "always", "budget": "count", "drift": "none"},
     7: {"learner": "h-tree", "query": "always", "budget": "count", "drift": "none"},
     8: {"learner": "h-tree", "query": "always", "budget": "count", "drift": "none"},
+    9: {"learner": "h-tree", "query": "always", "budget": "count", "drift": "none"},
 }
 """By version: the plug-in of a part that a spec leaves out, or whose name it leaves out."""
 
@@ -168,6 +181,7 @@ NEW_WORDS: Final[Mapping[int, frozenset[str]]] = {
             ),
         }
     ),
+    10: frozenset(),
 }
 """By version: words of specs that all releases of earlier versions refused, as `_words` spells them."""
 
@@ -200,6 +214,20 @@ def upgrade(spec: Mapping[str, Any], version: int) -> dict[str, Any]:
             if isinstance(plugin, dict):
                 body[part] = {name: _within(limits.get(name), value) for name, value in plugin.items()}
     return _without_measures(body) if version < MEASURES_SINCE else body
+
+
+def oldest_version(spec: Mapping[str, Any]) -> int:
+    """Return the oldest version from ALIKE_SINCE on that has all words of a spec (a JSON object)."""
+    words = {word for part, value in spec.items() for word in _words(part, value, STATE_VERSION)}
+    return max([ALIKE_SINCE, *(version for version, new in NEW_WORDS.items() if words & new)])
+
+
+def rules_of(version: int) -> int:
+    """Return the version whose rules apply to records of a journal that were written in a version.
+
+    From ALIKE_SINCE on, the journal holds which controls were refused; what was accepted is accepted again.
+    """
+    return STATE_VERSION if version >= ALIKE_SINCE else version
 
 
 def check_words(spec: Mapping[str, Any], version: int) -> None:

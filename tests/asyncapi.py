@@ -6,7 +6,7 @@
 import dataclasses
 import json
 import re
-from importlib.metadata import version
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -148,11 +148,12 @@ def document() -> dict[str, Any]:
                 "channel": {"$ref": f"#/channels/{name}"},
                 "summary": _sentence(topic),
             }
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     return {
         "asyncapi": "3.0.0",
         "info": {
             "title": "streamgrove",
-            "version": version("streamgrove"),
+            "version": project["version"],
             "description": "Topics of a streamgrove worker, with the default prefix of their names.",
             "license": {"name": "Apache-2.0"},
         },

@@ -37,7 +37,7 @@ from core.model.upgrade import upgraded
 from core.plan import Plan
 from core.schema.schema import Schema
 from core.spec import Spec
-from core.state_version import READABLE, STATE_VERSION
+from core.state_version import READABLE
 from core.tree import allocation
 
 MAGIC: Final = b"grovemdl"
@@ -109,7 +109,7 @@ def trim(plan: Plan, ints: Ints) -> Ints:
 
 def _preamble(plan: Plan, words: int) -> bytes:
     sizes, texts = _texts(plan)
-    return _FIXED.pack(MAGIC, FORMAT_VERSION, STATE_VERSION, *sizes, words) + texts
+    return _FIXED.pack(MAGIC, FORMAT_VERSION, plan.spec.state_version, *sizes, words) + texts
 
 
 def _texts(plan: Plan) -> tuple[tuple[int, ...], bytes]:

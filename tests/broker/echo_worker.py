@@ -19,6 +19,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, Producer
 
+from core.state_version import STATE_VERSION
 from streamapp.settings import Settings, load_settings
 from streamapp.settings.clients import librdkafka_properties
 from streamapp.worker.app import add_parts, create_app, driver_of
@@ -42,6 +43,7 @@ class Nothing:
     """What there is to write down of a task that counts."""
 
     removed = ()
+    state_version = STATE_VERSION
 
     def pieces(self) -> Iterator[Unit]:
         return iter(())
@@ -58,6 +60,8 @@ class Nothing:
 
 class Counting:
     """A task that counts its records."""
+
+    state_version = STATE_VERSION
 
     def __init__(self) -> None:
         self.n = 0

@@ -13,7 +13,7 @@ from typing import Any
 
 from core.model import file as model_file
 from core.model.model import Model
-from core.state_version import STATE_VERSION
+from core.state_version import ALIKE_SINCE
 from streamapp.worker.task.models.files.exported import write_exported
 from tests.golden.versions import ascending
 from tests.topology.partition import Partition, config
@@ -24,6 +24,10 @@ QUESTIONS: list[dict[str, Any]] = [{"x": n, "colour": ["red", "green", "blue"][n
 
 def files() -> list[Path]:
     return ascending(HERE.glob("exported-*.grove"))
+
+
+def file_of_now() -> Path:
+    return HERE / f"exported-{model_file.FORMAT_VERSION}-{ALIKE_SINCE}.grove"
 
 
 def played() -> Partition:
@@ -67,7 +71,7 @@ def answer(model: Model, question: dict[str, Any]) -> list[Any]:
 
 
 def main() -> None:
-    path = HERE / f"exported-{model_file.FORMAT_VERSION}-{STATE_VERSION}.grove"
+    path = file_of_now()
     data = written()
     path.write_bytes(data)
     path.with_suffix(".json").write_text(json.dumps(described(data), indent=1) + "\n")

@@ -15,7 +15,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from core.state_version import STATE_VERSION
+from core.state_version import ALIKE_SINCE
 from streamapp.worker.task.task import Task
 from streamapp.worker.task.unit import FORMAT_VERSION, Unit, UnitName
 from tests.golden.versions import ascending
@@ -36,6 +36,10 @@ CONFIG = config(
 
 def files() -> list[Path]:
     return ascending(HERE.glob("units-*.bin"))
+
+
+def file_of_now() -> Path:
+    return HERE / f"units-{FORMAT_VERSION}-{ALIKE_SINCE}.bin"
 
 
 def write(path: Path, units: list[Unit]) -> None:
@@ -115,7 +119,7 @@ def goes_on(task: Task, offsets: dict[Any, int]) -> list[Any]:
 def main() -> None:
     partition = played()
     units = list(partition.task.cut().units())
-    path = HERE / f"units-{FORMAT_VERSION}-{STATE_VERSION}.bin"
+    path = file_of_now()
     write(path, units)
     body: dict[str, Any] = {
         "names": [str(unit.name) for unit in units],

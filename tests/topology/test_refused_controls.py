@@ -11,7 +11,7 @@ import msgpack
 import orjson
 import pytest
 
-from core.state_version import STATE_VERSION
+from core.state_version import ALIKE_SINCE
 from streamapp.worker.journal.entry import Entry, decode, encode
 from streamapp.worker.journal.ledger import step_of
 from streamapp.worker.restore.journal_replay import Replay
@@ -24,7 +24,7 @@ from tests.topology.partition import ALWAYS, PARTITION, Partition, Record, confi
 from topics.errors import Reason
 
 SCHEMA = {"attributes": [{"name": "x"}], "classes": ["low", "high"]}
-OLDER = replace(config(ALWAYS), state_version=STATE_VERSION - 1)
+OLDER = replace(config(ALWAYS), state_version=ALIKE_SINCE - 1)
 NEW_WORD = {"query": {"name": "rate", "anneal": 100}}
 
 
@@ -45,12 +45,12 @@ def replayed(live: Logged, change: Callable[[Entry], Entry]) -> Task:
 
 
 def older(entry: Entry) -> Entry:
-    return without_outcomes(replace(entry, state_version=STATE_VERSION - 1))
+    return without_outcomes(replace(entry, state_version=ALIKE_SINCE - 1))
 
 
 def newer(entry: Entry) -> Entry:
     """Return an entry whose controls this release reads by its rules of now."""
-    return replace(entry, state_version=STATE_VERSION)
+    return replace(entry, state_version=ALIKE_SINCE)
 
 
 def feed_words(live: Logged) -> None:

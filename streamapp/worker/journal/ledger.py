@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from core.model.snapshot import platform_tag
-from core.state_version import STATE_VERSION
+from core.state_version import ALIKE_SINCE
 from streamapp.worker.journal.entry import Entry, JournalError, Ranges, Step
 from streamapp.worker.task.effects.effects import Effects
 from streamapp.worker.task.parts import parts
@@ -87,28 +87,31 @@ class Ledger:
         else:
             self._steps += _by_record(step)
 
-    def cut(self) -> list[Entry]:
-        """Return what happened since the last cut as one entry, or several if it is large, and start over."""
+    def cut(self, state_version: int = ALIKE_SINCE) -> list[Entry]:
+        """Return what happened since the last cut as one entry, or several if it is large, and start over.
+
+        `state_version`: of the task, which has processed all of it.
+        """
         entries: list[Entry] = []
         steps: list[Step] = []
         size = 0
         for step in self._steps:
             more = step_bytes(step)
             if steps and size + more > self._room:
-                entries.append(self._entry(steps))
+                entries.append(self._entry(steps, state_version))
                 steps, size = [], 0
             steps.append(step)
             size += more
-        entries.append(self._entry(steps))
+        entries.append(self._entry(steps, state_version))
         self._steps, self.starts = [], False
         return entries
 
-    def _entry(self, steps: Sequence[Step]) -> Entry:
+    def _entry(self, steps: Sequence[Step], state_version: int) -> Entry:
         before = self._before
         self._before = {**before, **{step.source: step.to for step in steps}}
         config, self._config = self._config, None
         return Entry(
-            self.incarnation, STATE_VERSION, platform_tag(), before, self._before, tuple(steps), config
+            self.incarnation, state_version, platform_tag(), before, self._before, tuple(steps), config
         )
 
 

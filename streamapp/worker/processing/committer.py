@@ -212,7 +212,7 @@ class Committer:
                 ahead = outstanding(state.skips, state.ledger.positions)
                 records[number] += [manifest, *ahead]
             if not state.ledger.is_empty:
-                entries = state.ledger.cut()
+                entries = state.ledger.cut(state.task.state_version)
                 records[number] += entries
                 # The first commit has the offsets of all sources: a source without an offset later has then
                 # lost it.

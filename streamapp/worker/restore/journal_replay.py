@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from typing import Final, Literal, Protocol
 
-from core.state_version import STATE_VERSION
+from core.state_version import ALIKE_SINCE, rules_of
 from streamapp.worker.journal.entry import Entry, Manifest, Ranges, Step
 from streamapp.worker.restore.errors import RestoreError, ways_out
 from streamapp.worker.snapshots.chunks import DamagedError
@@ -86,7 +86,7 @@ class Replay:
         DamagedError if it is not whole.
         """
         stored = StoredSnapshot(manifest, get)
-        config = TaskConfig.from_json(manifest.config, manifest.state_version)
+        config = TaskConfig.from_json(manifest.config, rules_of(manifest.state_version))
         try:
             self.begin(manifest.positions, stored.units(), config)
         except DamagedStateError as error:
@@ -101,7 +101,7 @@ class Replay:
             n_records, at = 0, self._at[step.source]
             for raw in self._records(step):
                 n_records += len(raw)
-                self._process(task, raw, step, is_older=entry.state_version < STATE_VERSION)
+                self._process(task, raw, step, is_older=entry.state_version < ALIKE_SINCE)
             self.records += n_records
             self._check_count(step, at, n_records)
             task.advance(step.source, step.to)
@@ -116,7 +116,7 @@ class Replay:
             self.task = Task(self.partition, TaskConfig(), self._quota, self._memory)
             self.positions = entry.before
         if entry.config is not None:
-            self.task.configure(TaskConfig.from_json(entry.config, entry.state_version))
+            self.task.configure(TaskConfig.from_json(entry.config, rules_of(entry.state_version)))
         return self.task
 
     def _records(self, step: Step) -> Iterator[RawRecords]:

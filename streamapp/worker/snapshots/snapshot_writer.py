@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from core.model.snapshot import platform_tag
-from core.state_version import STATE_VERSION
 from streamapp.worker import faults
 from streamapp.worker.blocking_calls import run_blocking
 from streamapp.worker.journal.entry import Manifest
@@ -44,6 +43,10 @@ STOP_SECONDS: Final = 5.0
 
 class TaskCut(Protocol):
     """A task as it was at a cut."""
+
+    @property
+    def state_version(self) -> int:
+        """The oldest state version whose releases can go on with the task."""
 
     @property
     def removed(self) -> Collection[UnitName]:
@@ -244,7 +247,7 @@ class PartitionSnapshots:
         return Manifest(
             self._incarnation,
             self._sequence,
-            STATE_VERSION,
+            writing.cut.state_version,
             platform_tag(),
             writing.positions,
             writing.start,

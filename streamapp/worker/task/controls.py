@@ -331,7 +331,11 @@ class ControlsRun:
         return no_room(self.state, control.key, self.raw.offsets[control.record], self.effects)
 
     def _spec(self, control: Control, default: Spec) -> Spec:
-        return self.state.config.spec(control.body["spec"]) if "spec" in control.body else default
+        if "spec" not in control.body:
+            return default
+        spec = self.state.config.spec(control.body["spec"])
+        self.state.note_words(control.body["spec"])
+        return spec
 
     def _changed(self, control: Control, spec: Spec) -> Spec:
         """Return a spec with the changes of a `configure` command."""
@@ -352,7 +356,9 @@ class ControlsRun:
             same = part == "class_weights" or value.get("name", name) == name
             body[part] = {**old, **value} if same else value
             check_words({part: {**value, "name": name} if same else value}, version)
-        return self.state.config.checked(Spec.parse(body, version))
+        changed = self.state.config.checked(Spec.parse(body, version))
+        self.state.note_words(changes)
+        return changed
 
 
 class RefusedControlsRun(ControlsRun):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from streamapp.worker.task.models.schemas.feature_placement import Placement
 from streamapp.worker.task.pending.early_labels import EarlyLabels
 from streamapp.worker.task.pending.event_time import EventTime
 from streamapp.worker.task.pending.pending import Pending
-from streamapp.worker.task.task_config import TaskConfig
+from streamapp.worker.task.task_config import TaskConfig, version_of
 
 AT_ONCE: Final = 256
 """Models whose ended requests are counted in one batch; between two batches models may be evicted."""
@@ -34,6 +34,7 @@ class PartitionState:
 
     def __init__(self, config: TaskConfig, quota: ModelQuota, memory: ModelMemory | None = None) -> None:
         self._take_spec(config)
+        self._given_version = 0
         self.store = ModelStore(quota, memory)
         self.awaited = AwaitedSpecs()
         self.placement = Placement(self.store.traits, self.store.growth, config.growth_max_attributes)
@@ -68,6 +69,16 @@ class PartitionState:
             return True
         return any(spec.acquirer is not None for spec in self.awaited.values())
 
+    @property
+    def state_version(self) -> int:
+        """The oldest state version that has all words of the specs that were here since the task began."""
+        of_models = max(self.store.traits.state_version, self.awaited.state_version)
+        return max(self._default_version, self._given_version, of_models)
+
+    def note_words(self, source: Any) -> None:
+        """Note the words of a spec that a control has given, which are in the journal as they were given."""
+        self._given_version = max(self._given_version, version_of(source))
+
     def report_closed_requests(self, clock: int, effects: Effects) -> None:
         """Close the requests in the models that have ended up to the last tick before `clock`."""
         due = self.pending.close_due(clock)
@@ -99,6 +110,7 @@ class PartitionState:
         self.config = config
         self.default_spec = config.default_spec()
         self._default_acquires = self.default_spec.acquirer is not None
+        self._default_version = max(self.default_spec.state_version, version_of(config.model_spec))
         self.undoable = config.processing_exception_handler == "dead-letter"
         """Whether models are copied before they change, so that a failed run leaves them as they were."""
 

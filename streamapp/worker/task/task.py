@@ -154,6 +154,11 @@ class Task:
         return len(self._state.imports)
 
     @property
+    def state_version(self) -> int:
+        """The oldest state version whose releases can go on with this task."""
+        return self._state.state_version
+
+    @property
     def clock(self) -> int | None:
         """Event time of the partition, ms since the epoch; None before the first record."""
         return self._state.time.clock

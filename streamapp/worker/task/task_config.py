@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from core.errors import SpecError
 from core.json_text import DeepError, read_json
 from core.spec import Spec, too_deep
-from core.state_version import STATE_VERSION, check_words
+from core.state_version import STATE_VERSION, check_words, oldest_version
 from topics.codecs import Limits
 
 if TYPE_CHECKING:
@@ -155,6 +155,11 @@ class TaskConfig:
             )
             raise SpecError(message)
         return spec
+
+
+def version_of(source: Any) -> int:
+    """Return the oldest state version that has all words of a spec as it was given, aliases among them."""
+    return oldest_version(_body(source))
 
 
 def _body(source: Any) -> dict[str, Any]:

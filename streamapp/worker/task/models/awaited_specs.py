@@ -13,6 +13,8 @@ class AwaitedSpecs(Mapping[str, Spec]):
     def __init__(self) -> None:
         self._specs: dict[str, Spec] = {}
         self._before: dict[str, Spec] | None = None  # None: unchanged since `checkpoint`
+        self.state_version = 0
+        """The highest state version that a spec here has needed."""
 
     def __getitem__(self, key: str) -> Spec:
         return self._specs[key]
@@ -28,6 +30,7 @@ class AwaitedSpecs(Mapping[str, Spec]):
         self.discard(key)
         self._will_change()
         self._specs[key] = spec
+        self.state_version = max(self.state_version, spec.state_version)
 
     def discard(self, key: str) -> None:
         """Remove the spec of a key, if there is one."""
@@ -38,6 +41,7 @@ class AwaitedSpecs(Mapping[str, Spec]):
     def load(self, specs: Mapping[str, Spec]) -> None:
         """Replace all specs by stored ones."""
         self._specs, self._before = dict(specs), None
+        self.state_version = max([spec.state_version for spec in specs.values()], default=0)
 
     def checkpoint(self) -> None:
         """Make all changes so far final."""

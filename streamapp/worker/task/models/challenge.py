@@ -18,7 +18,6 @@ from core.layout.challenge_counts import CHALLENGE_WORDS, OPEN, ChallengeCounts
 from core.measures.challenge_bounds import Comparison, Rules, problem, read
 from core.measures.challenged_rows import MOST, Purse
 from core.spec import EvaluationPlan, Spec
-from core.state_version import STATE_VERSION
 
 Ints64 = npt.NDArray[np.int64]
 Judge = Literal["rule", "person"]
@@ -97,7 +96,7 @@ class Challenge(NamedTuple):
         """Return all of it as JSON."""
         return {
             "spec": self.terms.spec.to_dict(),
-            "state_version": STATE_VERSION,
+            "state_version": self.terms.spec.state_version,
             "share": self.terms.share,
             "decide": self.terms.decide,
             "rules": self.terms.rules._asdict(),

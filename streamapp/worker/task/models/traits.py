@@ -61,6 +61,7 @@ class ModelTraits:
         self.has_acquired = False  # whether there was ever a model that buys features
         self.incarnation = np.zeros(_FIRST_CAPACITY, dtype=np.int64)  # number of its life (lives.py)
         self.since = np.zeros(_FIRST_CAPACITY, dtype=np.int64)  # earlier pending instances had another model
+        self.state_version = 0  # the highest that a model here has needed
         self.challenges: dict[int, Challenge] = {}  # of challengers; `set_challenge` changes them
         self.decided: set[int] = set()  # challengers whose challenges are decided: each run looks at these
         self.families = Families(self._plain_schema)
@@ -112,6 +113,7 @@ class ModelTraits:
         """Set the columns that the configuration of a living model can change."""
         self.acquires[slot] = spec.acquirer is not None
         self.has_acquired = self.has_acquired or spec.acquirer is not None
+        self.state_version = max(self.state_version, spec.state_version)
         self.families.forget(slot)
 
     def set_frozen(self, slot: int, frozen: bool) -> None:
@@ -142,6 +144,7 @@ class ModelTraits:
             self.challenges.pop(slot, None)
         else:
             self.challenges[slot] = challenge
+            self.state_version = max(self.state_version, challenge.terms.spec.state_version)
         if challenge is not None and challenge.is_decided:
             self.decided.add(slot)
         else:

@@ -60,6 +60,7 @@ class Cut:
     ) -> None:
         """Mark the changes; `written`: the units of the last finished cut."""
         self.next = dict(next_)  # position after the processed records, per input
+        self.state_version = state.state_version
         self._partition = partition
         self._store, self._written = state.store, written
         self._slots, self._lives, self._gone = state.store.begin_cut()

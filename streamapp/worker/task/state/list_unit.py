@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from core.spec import Spec
-from core.state_version import STATE_VERSION
+from core.state_version import ALIKE_SINCE
 from streamapp.worker.task.effects.effects import Origin
 from streamapp.worker.task.episodes.episode import Episode
 from streamapp.worker.task.episodes.episode_table import EpisodesImage
@@ -45,8 +45,9 @@ Closings = Mapping[tuple[str, int], int]  # (model key, how they ended) -> reque
 def write_awaited(specs: Mapping[str, Spec]) -> Iterator[Unit]:
     """Yield the units of awaited specs."""
     items = [(key, spec.to_json()) for key, spec in sorted(specs.items())]
+    version = max([spec.state_version for spec in specs.values()], default=ALIKE_SINCE)
     for number, chunk in enumerate(_chunks(items)):
-        yield seal(UnitName(AWAITED, str(number)), {"specs": chunk, "state_version": STATE_VERSION})
+        yield seal(UnitName(AWAITED, str(number)), {"specs": chunk, "state_version": version})
 
 
 def read_awaited(units: Sequence[Unit]) -> dict[str, Spec]:

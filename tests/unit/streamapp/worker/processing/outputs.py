@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
+from core.state_version import STATE_VERSION
 from streamapp.worker.journal.entry import Step
 from streamapp.worker.task.models.eviction.swap_file import SwapFileError
 from streamapp.worker.task.sources import SourceName
@@ -17,6 +18,8 @@ from tests.unit.streamapp.worker.snapshots.memory import ListCut
 
 class OffsetsTask(list[int]):
     """A task that is a list of the offsets it was given."""
+
+    state_version = STATE_VERSION
 
     def __init__(self, outputs: Outputs, partition: int, offsets: Iterable[int] = ()) -> None:
         super().__init__(offsets)

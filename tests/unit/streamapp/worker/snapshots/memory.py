@@ -11,6 +11,7 @@ from typing import Any
 
 from confluent_kafka import KafkaException
 
+from core.state_version import STATE_VERSION
 from streamapp.worker.snapshots.snapshot_table import Chunks, ClosedError
 from streamapp.worker.task.unit import Unit, UnitName
 
@@ -78,6 +79,8 @@ class MemoryJournal:
 
 class ListCut:
     """A cut of which all units are there already."""
+
+    state_version = STATE_VERSION
 
     def __init__(self, units: dict[str, bytes], removed: Collection[str] = ()) -> None:
         self._units = units

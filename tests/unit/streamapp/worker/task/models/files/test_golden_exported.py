@@ -12,7 +12,7 @@ import pytest
 
 import core
 from core.model import file as model_file
-from core.state_version import STATE_VERSION
+from core.state_version import ALIKE_SINCE
 from streamapp.worker.task.models.files.exported import read_exported
 from streamapp.worker.task.models.files.importing import control_values
 from tests.golden import exported as golden
@@ -20,7 +20,7 @@ from tests.topology.partition import NEVER, Partition, Record, config
 
 
 def test_there_is_a_file_of_the_format_that_is_written() -> None:
-    name = f"exported-{model_file.FORMAT_VERSION}-{STATE_VERSION}.grove"
+    name = f"exported-{model_file.FORMAT_VERSION}-{ALIKE_SINCE}.grove"
     assert name in {path.name for path in golden.files()}
 
 
@@ -55,5 +55,5 @@ def test_the_example_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_the_same_story_leads_to_the_same_head_today() -> None:
     """Whoever changes what is written raises the version and leaves the old file in its place."""
-    today, old = golden.written(), golden.files()[-1].read_bytes()
+    today, old = golden.written(), golden.file_of_now().read_bytes()
     assert model_file.unwrap(today).head == model_file.unwrap(old).head
