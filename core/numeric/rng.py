@@ -40,6 +40,7 @@ GENERATOR_MODEL: Final = 17
 GENERATOR_DRIFT: Final = 18
 GENERATOR_ORDER: Final = 19
 DETECTOR_SAMPLE: Final = 20
+GENERATOR_LABEL: Final = 21
 
 Key: TypeAlias = int | np.uint64
 """The key of a stream: a uint64, or the int64 word of a plan that has its bits."""

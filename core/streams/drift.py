@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,11 @@ from core.schema.schema import Schema
 from core.streams import _java
 from core.streams.base import SCHEME, Generator, Writer, parse_address
 
+MOST_WIDTHS: Final = 100.0
+"""Maximum of the width of a change, in records until the next one."""
+SETTLED: Final = 10.0
+"""Widths after which the sigmoid of a change is 1 to the last bit, and before which it is nearly 0."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Generator):
@@ -26,16 +32,27 @@ class Plugin(Generator):
     generators, or their addresses in brackets, and may be drifts, which count only their own records:
     ``gen:drift?before=(led)&after=(drift?before=(led?drift=3)&after=(led?drift=5)&position=9000)``. They use
     the flavour ``rng`` of the drift, and keep their seeds.
+
+    With ``recurring`` above 0, ``before`` comes back that many records after each change to ``after``, and
+    ``after`` as many records later, for ever: the chance of ``after`` is the sum of the sigmoids of all
+    changes, with alternating signs (MOA's RecurrentConceptDriftStream).
     """
 
     before: Any = "sea"
     after: Any = "sea?function=3"
     position: float = number(100_000.0, at_least=0.0)
     width: float = number(1000.0, above=0.0)
+    recurring: float = number(0.0, at_least=0.0)
 
     def __post_init__(self) -> None:
         """Open the two streams and compare their schemas."""
         Generator.__post_init__(self)
+        if 0.0 < self.recurring < max(1.0, self.width / MOST_WIDTHS):
+            msg = (
+                f"recurring={self.recurring:g} must be 0, or at least 1 and at least a hundredth of "
+                f"width={self.width:g}: the streams would only be mixed"
+            )
+            raise ParameterError(msg)
         for which in ("before", "after"):
             object.__setattr__(self, which, _opened(which, getattr(self, which), self.rng))
         if self.before.schema != self.after.schema:
@@ -63,7 +80,7 @@ class _Writer:
     def __init__(self, drift: Plugin) -> None:
         self._drift = drift
         self._streams = (drift.before, drift.after)
-        self._writers = (drift.before.writer(), drift.after.writer())
+        self._writers = (drift.before.noisy_writer(), drift.after.noisy_writer())
         self._random = _java.seeded(drift.seed)
         self._key = rng.stream_key(drift.seed, rng.GENERATOR_DRIFT)
         self._position = self._taken = 0
@@ -84,7 +101,7 @@ class _Writer:
     def _toss(self, first: int, n: int) -> npt.NDArray[np.int8]:
         """Return the stream of each of n records from ``first`` on."""
         coins = np.empty(n, np.int8)
-        how = (self._drift.position, self._drift.width)
+        how = (self._drift.position, self._drift.width, self._drift.recurring)
         if self._drift.rng == "java":
             _draw(self._random, *how, first, coins)
         else:
@@ -110,19 +127,43 @@ def _opened(which: str, source: Any, flavour: str) -> Generator:
     return dataclasses.replace(generator, rng=flavour)
 
 
-@kernel("void(uint64, float64, float64, int64, int8[::1])")
-def _count(key, position: float, width: float, first: int, coins: npt.NDArray[np.int8]) -> None:
+@kernel
+def _chance(number: int, position: float, width: float, recurring: float) -> float:
+    """Return the chance that a record, by its number from 1 on, is from the second stream."""
+    if recurring == 0.0:
+        return 1.0 / (1.0 + np.exp(-4.0 * (number - position) / width))
+    # Changes are in pairs, to the second stream and back. Of pairs long ago both sigmoids are 1: they cancel.
+    reach = SETTLED * width
+    pair = max(math.floor((number - position - recurring - reach) / (2.0 * recurring)), 0)
+    chance, change = 0.0, position + 2.0 * recurring * pair
+    while change <= number + reach:
+        for sign in (1.0, -1.0):
+            steps = min(-4.0 * (number - change) / width, 4.0 * SETTLED)
+            chance += sign / (1.0 + np.exp(steps))
+            change += recurring
+    return chance
+
+
+@kernel("void(uint64, float64, float64, float64, int64, int8[::1])")
+def _count(
+    key, position: float, width: float, recurring: float, first: int, coins: npt.NDArray[np.int8]
+) -> None:
     """Fill coins int8[m] in the counter flavour: draw 0 of each record."""
     for row in range(coins.size):
-        chance = 1.0 / (1.0 + np.exp(-4.0 * (first + row + 1 - position) / width))
+        chance = _chance(first + row + 1, position, width, recurring)
         coins[row] = 1 if rng.uniform(key, (first + row) << rng.DRAW_BITS) <= chance else 0
 
 
-@kernel("void(int64[::1], float64, float64, int64, int8[::1])")
+@kernel("void(int64[::1], float64, float64, float64, int64, int8[::1])")
 def _draw(
-    random: npt.NDArray[np.int64], position: float, width: float, first: int, coins: npt.NDArray[np.int8]
+    random: npt.NDArray[np.int64],
+    position: float,
+    width: float,
+    recurring: float,
+    first: int,
+    coins: npt.NDArray[np.int8],
 ) -> None:
     """Fill coins int8[m] with MOA's draws."""
     for row in range(coins.size):
-        chance = 1.0 / (1.0 + np.exp(-4.0 * (first + row + 1 - position) / width))
+        chance = _chance(first + row + 1, position, width, recurring)
         coins[row] = 1 if _java.double(random) <= chance else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from dataclasses import dataclass
 from typing import Final
@@ -50,6 +51,12 @@ class Plugin(Generator):
     def schema(self) -> Schema:
         """24 or 7 nominal attributes of two values, ten classes."""
         return _schema(SEGMENTS.shape[1] + (IRRELEVANT if self.irrelevant else 0))
+
+    def other_concept(self) -> Generator | None:
+        """Return the stream with all segments in other columns, or none; None: there are no such columns."""
+        if not self.irrelevant:
+            return None
+        return dataclasses.replace(self, seed=self.next_seed, drift=0 if self.drift else SEGMENTS.shape[1])
 
     def writer(self) -> Writer:
         place = np.arange(7 + IRRELEVANT)

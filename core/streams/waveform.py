@@ -14,7 +14,7 @@ from core.numeric import rng
 from core.plugin import flag
 from core.schema.schema import Attribute, Schema
 from core.streams import _java
-from core.streams.base import Generator, Writer
+from core.streams.base import Generator, Writer, open_generator
 
 POINTS: Final = 21
 IRRELEVANT: Final = 19
@@ -39,6 +39,11 @@ class Plugin(Generator):
     def schema(self) -> Schema:
         """21 or 40 numeric attributes, three classes."""
         return _schema(POINTS + IRRELEVANT if self.irrelevant else POINTS)
+
+    def other_concept(self) -> Generator:
+        """Return the stream with some columns in other places."""
+        options = {"seed": self.next_seed, "rng": self.rng, "irrelevant": self.irrelevant}
+        return open_generator("waveform_drift", **options)
 
     def writer(self) -> Writer:
         place = np.arange(self.schema.n_attributes)

@@ -11,7 +11,7 @@ from core.errors import ParameterError
 from core.numeric import rng
 from core.plugin import count
 from core.streams import _java, waveform
-from core.streams.base import Writer
+from core.streams.base import Generator, Writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,10 @@ class Plugin(waveform.Plugin):
         if self.drift_attributes > n:
             msg = f"drift_attributes={self.drift_attributes} must be at most {n}, the number of attributes"
             raise ParameterError(msg)
+
+    def other_concept(self) -> Generator:
+        """Return the stream with all columns in their own places."""
+        return waveform.Plugin(seed=self.next_seed, rng=self.rng, irrelevant=self.irrelevant)
 
     def writer(self) -> Writer:
         n, times = self.schema.n_attributes, self.drift_attributes

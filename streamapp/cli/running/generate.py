@@ -58,6 +58,9 @@ def generate(
       waveform        mixtures of triangles, 21 or 40 attributes, 3 classes
       waveform_drift  waveform with attributes that have changed places
 
+    All streams have --label-noise (share of wrong classes) and --recurring N (a second concept comes and goes
+    every N records).
+
     \b
     [bold]Examples[/bold]
       grove generate sea --seed 1 --n 1000 --rng java

@@ -3,6 +3,7 @@
 import dataclasses
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from core import registry
@@ -44,7 +45,7 @@ def test_unknown_names_and_options_are_refused_with_the_known_ones():
         open_generator("see")
     with pytest.raises(
         ParameterError,
-        match=r"unknown option 'noize' of generator 'led'; known: drift, irrelevant, noise, rng, seed",
+        match="unknown option 'noize' of generator 'led'; known: drift, irrelevant, label_noise, noise, rec",
     ):
         open_generator("led", noize=0.1)
     with pytest.raises(ParameterError, match=r"rng='numpy' must be one of 'counter', 'java'"):
@@ -68,7 +69,7 @@ def test_an_address_names_generator_options_and_length():
         ),
         (
             "gen:sea?m=1",
-            "unknown option 'm' of generator 'sea'; known: balanced, function, n, noise, rng, seed",
+            "unknown option 'm' of generator 'sea'; known: balanced, function, label_noise, n, noise, rec",
         ),
         ("gen:sea?seed=x", "seed='x' must be a whole number"),
         ("gen:sea?noise=much", "noise='much' must be a number"),
@@ -88,7 +89,7 @@ def test_a_wrong_address_says_what_is_wrong(address, message):
 def test_the_docs_name_every_generator_with_its_options_and_their_defaults(name):
     page = Path(__file__).parents[4].joinpath("docs", "data-sets.md").read_text(encoding="utf-8")
     (row,) = (line for line in page.splitlines() if line.startswith(f"| `{name}` |"))
-    inherited = {"seed", "rng"}
+    inherited = {"seed", "rng", "label_noise"}
     for base in type(open_generator(name)).__mro__[1:]:
         if dataclasses.is_dataclass(base) and f"those of `{base.__module__.rpartition('.')[2]}`" in row:
             inherited |= {field.name for field in dataclasses.fields(base)}
@@ -97,3 +98,27 @@ def test_the_docs_name_every_generator_with_its_options_and_their_defaults(name)
             default = f"({field.default})" if isinstance(field.default, str) else field.default
             text = str(default).lower() if isinstance(default, bool) else str(default).removesuffix(".0")
             assert f"`{field.name}={text}`" in row
+
+
+@pytest.mark.parametrize("flavour", ["counter", "java"])
+@pytest.mark.parametrize("name", ["led", "stagger", "waveform"])
+def test_label_noise_replaces_a_share_of_the_labels_by_each_other_class(name, flavour):
+    n, share = 20_000, 0.3
+    clean = open_generator(name, rng=flavour)
+    x, y = clean.take(n)
+    noisy_x, noisy_y = open_generator(name, rng=flavour, label_noise=share).take(n)
+    assert np.array_equal(x, noisy_x)
+    changed = noisy_y != y
+    assert abs(changed.mean() - share) < 4 * np.sqrt(share * (1 - share) / n)
+    classes = clean.schema.n_classes
+    moved = np.bincount((noisy_y - y)[changed] % classes, minlength=classes) / changed.sum()
+    assert moved[0] == 0.0
+    assert np.all(np.abs(moved[1:] - 1 / (classes - 1)) < 4 * np.sqrt(0.25 / changed.sum()))
+
+
+def test_label_noise_depends_on_the_record_alone():
+    noisy = open_generator("sea", label_noise=0.4)
+    _, y = noisy.take(1000)
+    assert np.array_equal(noisy.take(100, start=700)[1], y[700:800])
+    parts = [part for _, part in noisy.batches(1000, 33)]
+    assert np.array_equal(np.concatenate(parts), y)
