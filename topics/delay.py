@@ -1,67 +1,147 @@
-"""Label delay: a number of records or seconds, fixed or random."""
+"""Label delay: a number of records or seconds, fixed or drawn from a distribution."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from statistics import NormalDist
+from typing import Final, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from topics.draws import Draw, uniform
 
-_TEXT = re.compile(r"(~?)\s*([0-9]+(?:\.[0-9]*)?)\s*(records?|ms|s|min|m|h)?")
-_SECONDS = {"ms": 0.001, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
+Unit = Literal["records", "seconds"]
+Distribution = Literal["fixed", "exponential", "uniform", "lognormal"]
+
+_NUMBER: Final = r"[0-9]+(?:\.[0-9]*)?"
+_AMOUNT: Final = rf"({_NUMBER})\s*(records?|ms|s|min|m|h)?"
+_FORMS: Final = {
+    "fixed": (re.compile(_AMOUNT), "a number of records (200) or a time (30s, 250ms, 5min, 2h)"),
+    "exponential": (re.compile(_AMOUNT), "exponential:MEAN, for example exponential:30s or ~30s"),
+    "uniform": (
+        re.compile(rf"{_AMOUNT}\s*-\s*{_AMOUNT}"),
+        "uniform:LOW-HIGH, for example uniform:10-200 or uniform:10s-5min",
+    ),
+    "lognormal": (
+        re.compile(rf"{_AMOUNT}\s*,\s*({_NUMBER})"),
+        "lognormal:MEDIAN,SIGMA, for example lognormal:30s,1.5",
+    ),
+}
+"""The text of a delay after the name of its distribution, and the form as messages show it."""
+
+_SECONDS: Final = {"ms": 0.001, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
+_SMALLEST: Final = 2.0**-54
+"""Half of the smallest step of a draw: the normal quantile of 0 is not finite."""
+_SIGMA_MAX: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """A delay of labels.
+    """A delay of labels, drawn for each row.
 
-    `amount` is the delay, or its mean if it is random. `unit` is `records` (rows of the stream) or `seconds`.
-    A random delay is drawn for each row from the geometric (records) or the exponential distribution
-    (seconds).
+    `amount` and `spread` are the parameters of the distribution. `fixed`: the delay. `exponential`: the mean;
+    a delay in records is drawn from the geometric distribution with this mean. `uniform`: the smallest and
+    the largest delay, both of which are drawn. `lognormal`: the median, and the standard deviation of the
+    logarithm; a delay in records is rounded. `unit` is `records` (rows of the stream) or `seconds`.
     """
 
     amount: float = 0.0
-    unit: Literal["records", "seconds"] = "records"
-    random: bool = False
+    unit: Unit = "records"
+    distribution: Distribution = "fixed"
+    spread: float = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse an amount that is not a valid delay."""
+        """Refuse parameters that are not valid for the distribution."""
         if not 0 <= self.amount < float("inf"):
             message = f"delay={self.amount} must be at least 0"
             raise ValueError(message)
-        if self.unit == "records" and not self.random and self.amount != int(self.amount):
-            message = f"delay={self.amount} records must be a whole number"
+        is_whole = self.amount == int(self.amount)
+        if self.distribution == "uniform":
+            is_whole = is_whole and self.spread == int(self.spread)
+        if self.unit == "records" and self.distribution in ("fixed", "uniform") and not is_whole:
+            message = f"delay={self.text} records must be a whole number"
             raise ValueError(message)
+        if self.distribution == "uniform" and not self.amount <= self.spread < float("inf"):
+            message = f"delay={self.text} must have a LOW that is at most its HIGH; exchange them"
+            raise ValueError(message)
+        if self.distribution == "lognormal" and not (self.amount > 0 and self.spread <= _SIGMA_MAX):
+            message = (
+                f"delay={self.text} must have a MEDIAN above 0 and a SIGMA of at most {_SIGMA_MAX:g}, "
+                "the standard deviation of the logarithm"
+            )
+            raise ValueError(message)
+
+    @property
+    def text(self) -> str:
+        """The delay as `parse` reads it."""
+        unit = "s" if self.unit == "seconds" else ""
+        first = f"{self.amount:g}{unit}"
+        if self.distribution == "fixed":
+            return first
+        after = {"exponential": "", "uniform": f"-{self.spread:g}{unit}", "lognormal": f",{self.spread:g}"}
+        return f"{self.distribution}:{first}{after[self.distribution]}"
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether no label is delayed."""
+        return self.amount == 0 and (self.distribution != "uniform" or self.spread == 0)
 
     @classmethod
     def parse(cls, text: str) -> Delay:
-        """Return the delay that a text describes.
+        """Return the delay that a text describes; `~30s` is short for `exponential:30s`.
 
-        >>> Delay.parse("200"), Delay.parse("~30s")
-        (Delay(amount=200.0, unit='records', random=False), Delay(amount=30.0, unit='seconds', random=True))
+        >>> Delay.parse("200"), Delay.parse("~30s")  # doctest: +NORMALIZE_WHITESPACE
+        (Delay(amount=200.0, unit='records', distribution='fixed', spread=0.0),
+         Delay(amount=30.0, unit='seconds', distribution='exponential', spread=0.0))
         """
-        match = _TEXT.fullmatch(text.strip())
-        if not match:
-            message = (
-                f"delay={text!r} must be a number of records (200) or a time (30s, 250ms, 5min, 2h); "
-                f"with ~ before it the mean of random delays (~30s)"
-            )
+        name, colon, numbers = text.strip().partition(":")
+        if not colon:
+            is_random = name.startswith("~")
+            name, numbers = "exponential" if is_random else "fixed", name.removeprefix("~")
+        match = None
+        if name in _FORMS and (name != "fixed" or not colon):
+            match = _FORMS[name][0].fullmatch(numbers.strip())
+        if match is None:
+            message = f"delay={text!r} must be {'; or '.join(form for _, form in _FORMS.values())}"
             raise ValueError(message)
-        tilde, amount, unit = match.groups()
-        if unit in _SECONDS:
-            return cls(float(amount) * _SECONDS[unit], "seconds", bool(tilde))
-        return cls(float(amount), "records", bool(tilde))
+        return cls._of(cast("Distribution", name), text, match.groups())
+
+    @classmethod
+    def _of(cls, distribution: Distribution, text: str, parts: tuple[str | None, ...]) -> Delay:
+        """Return the delay of the parts of a text: its first number and unit, then the rest."""
+        first, unit, *rest = parts
+        if distribution == "uniform":
+            unit = unit or rest[1]  # uniform:10-60s: the unit of HIGH is that of LOW
+            if (unit in _SECONDS) != (rest[1] in _SECONDS):
+                message = f"delay={text!r} must have both ends in records, or both in a unit of time"
+                raise ValueError(message)
+        kind: Unit = "seconds" if unit in _SECONDS else "records"
+        amount = float(cast("str", first)) * _SECONDS.get(unit or "", 1.0)
+        spread = float(rest[0]) if rest and rest[0] else 0.0
+        if distribution == "uniform":
+            spread *= _SECONDS.get(rest[1] or "", 1.0)
+        return cls(amount, kind, distribution, spread)
 
     def draw(self, seed: int, stream: Draw, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """Return the delay of each of n rows, whole numbers for a delay in records: float64[n]."""
-        if not self.random or self.amount == 0:
+        """Return the delay of each of n rows, whole numbers for a delay in records: float64[n].
+
+        A row has the same delay in every batch.
+        """
+        if self.distribution == "fixed" or self.is_zero:
             return np.full(len(rows), float(self.amount))
-        survival = np.log1p(-uniform(seed, stream, rows))  # log of 1 - u, u in [0, 1)
-        if self.unit == "seconds":
-            return -self.amount * survival
-        drawn: npt.NDArray[np.float64] = np.floor(survival / np.log1p(-1 / (self.amount + 1)))
-        return drawn
+        u, in_seconds = uniform(seed, stream, rows), self.unit == "seconds"
+        if self.distribution == "exponential":
+            survival = np.log1p(-u)  # log of 1 - u, u in [0, 1)
+            if in_seconds:
+                return -self.amount * survival
+            return np.floor(survival / np.log1p(-1 / (self.amount + 1)))
+        if self.distribution == "uniform":
+            if in_seconds:
+                return self.amount + (self.spread - self.amount) * u
+            return self.amount + np.floor((self.spread - self.amount + 1) * u)
+        quantile = NormalDist().inv_cdf
+        z = np.array([quantile(share) for share in np.maximum(u, _SMALLEST).tolist()], dtype=np.float64)
+        drawn = self.amount * np.exp(self.spread * z)
+        return drawn if in_seconds else np.rint(drawn)

@@ -60,7 +60,7 @@ def test_nothing_is_lost_asked_twice_or_charged_twice(broker: Broker, tmp_path: 
         group_id=place.prefix + "features",
         features=True,
         unavailable=0.1,
-        delay=Delay(0.3, "seconds", random=True),
+        delay=Delay(0.3, "seconds", distribution="exponential"),
     )
     oracle, reports = Oracle(data(), plan, kafka), list[OracleProgress]()
     answering = threading.Thread(target=lambda: reports.append(oracle.run()))

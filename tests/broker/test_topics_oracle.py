@@ -201,7 +201,7 @@ def test_event_time_is_that_of_the_requests(kafka, names):
     start = int(time.time() * 1000) - 3_600_000
     ask(kafka, names, [str(n) for n in range(600)], timestamp=start, keys=KEYS[:1])
     started = time.monotonic()
-    answer(kafka, names, delay=Delay(60, "seconds", True), event_time=True)
+    answer(kafka, names, delay=Delay(60, "seconds", "exponential"), event_time=True)
     assert time.monotonic() - started < 100, "the answers are due after minutes"
     given = labels(kafka, names)
     waited = np.array([m.timestamp()[1] - (start + int(i)) for i, *_, m in given])
@@ -267,7 +267,7 @@ def test_a_broker_that_goes_and_comes_back_gets_every_answer(private_broker):
     names = TopicNames()
     admin.create(kafka, names, PARTITIONS)
     ask(kafka, names, [str(n) for n in range(300)])
-    plan = OraclePlan(names=names, delay=Delay(4.0, "seconds", True), idle_seconds=1.0)
+    plan = OraclePlan(names=names, delay=Delay(4.0, "seconds", "exponential"), idle_seconds=1.0)
     oracle = Oracle(counting(1000, CLASSES), plan, kafka)
     some = threading.Event()
     done: dict[str, OracleProgress] = {}

@@ -132,7 +132,12 @@ def test_labels_wait_for_the_clock(kafka, names):
 def test_ten_minutes_of_event_time_at_once(kafka, names):
     start = int(time.time() * 1000) - 600_000
     started = time.monotonic()
-    plan = {"labels": "apart", "label_delay": Delay(30, "seconds", True), "start_ms": start, "step_ms": 100.0}
+    plan = {
+        "labels": "apart",
+        "label_delay": Delay(30, "seconds", "exponential"),
+        "start_ms": start,
+        "step_ms": 100.0,
+    }
     run(counting(6000), kafka, names=names, **plan)
     assert time.monotonic() - started < 300, "half of it at most"
     instances = read_topic(kafka, names.instances)

@@ -68,9 +68,9 @@ class OraclePlan:
                 what = "features" if self.features else "labels"
                 message = f"{name}={getattr(self, name)} must be 0 for requests of {what}"
                 raise ValueError(message)
-        if self.delay.unit != "seconds" and self.delay.amount:
+        if self.delay.unit != "seconds" and not self.delay.is_zero:
             message = (
-                f"delay={self.delay.amount:g} records must be a time such as 30s; the oracle sees no records"
+                f"delay={self.delay.text} records must be a time such as 30s; the oracle sees no records"
             )
             raise ValueError(message)
         if not self.group_id:

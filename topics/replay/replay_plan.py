@@ -88,12 +88,12 @@ class ReplayPlan:
             _refuse("zipf_exponent", self.zipf_exponent, "at least 0")
         if self.start_ms is not None and (self.start_ms < 0 or self.step_ms < 0):
             _refuse("start_ms, step_ms", (self.start_ms, self.step_ms), "at least 0")
-        if self.label_delay.amount and self.labels != "apart":
-            _refuse(
-                "label_delay",
-                self.label_delay.amount,
-                "0 unless labels=apart; a label in its instance has none",
+        if not self.label_delay.is_zero and self.labels != "apart":
+            message = (
+                f"label_delay={self.label_delay.text} must be 0 unless labels=apart; "
+                "a label in its instance has none"
             )
+            raise ValueError(message)
         if self.labels == "apart" and not self.ids:
             _refuse("ids", self.ids, "True with labels=apart; a label names its instance by id")
 

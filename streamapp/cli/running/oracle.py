@@ -22,7 +22,12 @@ class OracleOptions:
     """Options for answering requests, with the names of the fields of OraclePlan."""
 
     delay: Annotated[
-        str, of_answers("--delay", help="Delay of answers: 30s, 250ms, 5min; ~30s: random, 30 s on average.")
+        str,
+        of_answers(
+            "--delay",
+            help="Delay of answers: 30s, 250ms, 5min; or drawn: ~30s or exponential:30s (mean), "
+            "uniform:10s-5min, lognormal:30s,1.5 (median, SIGMA of the logarithm).",
+        ),
     ] = "0s"
     features: Annotated[
         bool, of_answers("--features", help="Answer feature requests, with the values of the row.")

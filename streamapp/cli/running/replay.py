@@ -38,7 +38,9 @@ class ReplayOptions:
         str,
         of_labels(
             "--label-delay",
-            help="Delay of labels apart: 200 (rows) or 30s, 250ms, 5min; ~30s: random, 30 s on average.",
+            "--delay",
+            help="Delay of labels apart: 200 (rows) or 30s, 250ms, 5min; or drawn for each row: ~30s or "
+            "exponential:30s (mean), uniform:10s-5min, lognormal:30s,1.5 (median, SIGMA of the logarithm).",
         ),
     ] = "0"
     label_loss: Annotated[

@@ -56,7 +56,7 @@ def test_shares_of_loss_and_refusal():
 
 
 def test_a_row_is_treated_alike_whoever_asks_and_when():
-    options = {"loss": 0.1, "declined": 0.1, "error_rate": 0.3, "delay": Delay(3, "seconds", True)}
+    options = {"loss": 0.1, "declined": 0.1, "error_rate": 0.3, "delay": Delay(3, "seconds", "exponential")}
     whole = answers(**options)
     some = answers(IDS[5000:5100][::-1], **options)
     for column in ("outcome", "code", "delay"):

@@ -162,7 +162,11 @@ def test_labels_name_class_and_key():
 @pytest.mark.parametrize("format", ["json", "arrow"])
 def test_the_same_labels_are_lost_and_late_whatever_the_batches(format):
     plan = ReplayPlan(
-        labels="apart", label_delay=Delay(5, "records", True), label_loss=0.3, format=format, block_rows=10
+        labels="apart",
+        label_delay=Delay(5, "records", "exponential"),
+        label_loss=0.3,
+        format=format,
+        block_rows=10,
     )
     runs = [decoded(records(counting(1000), plan, cut), LABELS, decode_labels) for cut in (1000, 64, 3)]
     assert [sorted(run) for run in runs[1:]] == [sorted(runs[0])] * 2
@@ -206,7 +210,7 @@ def test_own_event_time_and_delay_in_records():
 def test_timestamps_of_one_topic_and_key_never_go_back():
     plan = ReplayPlan(
         labels="apart",
-        label_delay=Delay(3.0, "seconds", True),
+        label_delay=Delay(3.0, "seconds", "exponential"),
         start_ms=0,
         step_ms=20,
         keys=("a", "b"),
