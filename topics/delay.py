@@ -136,7 +136,8 @@ class Delay:
             survival = np.log1p(-u)  # log of 1 - u, u in [0, 1)
             if in_seconds:
                 return -self.amount * survival
-            return np.floor(survival / np.log1p(-1 / (self.amount + 1)))
+            drawn: npt.NDArray[np.float64] = np.floor(survival / np.log1p(-1 / (self.amount + 1)))
+            return drawn
         if self.distribution == "uniform":
             if in_seconds:
                 return self.amount + (self.spread - self.amount) * u

@@ -83,7 +83,7 @@ def test_recurring_drifts_are_moa_s():
     address = (
         "gen:drift?rng=java&before=(sea)&after=(sea?function=3&seed=2)&position=300&width=50&recurring=200"
     )
-    drift, _ = parse_address(address)
+    drift: Any = parse_address(address)[0]
     x, _ = drift.take(3000)
     later = {record.tobytes() for record in drift.after.take(3000)[0]}
     is_later = np.array([record.tobytes() in later for record in x])
@@ -130,6 +130,7 @@ CONCEPTS = {
 def test_one_flag_lets_a_second_concept_come_and_go(address):
     """Records 1 to 20 are of the stream itself, the next 20 of its second concept, and so on."""
     joint = "&" if "?" in address else "?"
+    drift: Any
     drift, n = parse_address(f"gen:{address}{joint}recurring=20.5&n=70")
     name, option, value = CONCEPTS[address]
     assert (n, drift.after.name, getattr(drift.after, option)) == (70, name, value)
@@ -166,7 +167,7 @@ def test_noise_within_the_streams_and_above_them():
     )
     assert np.array_equal(within[:498], 1 - plain[:498]) and np.array_equal(within[502:], plain[502:])
     assert np.array_equal(above, 1 - plain)
-    recurring = parse_address("gen:stagger?recurring=300&label_noise=1")[0]
+    recurring: Any = parse_address("gen:stagger?recurring=300&label_noise=1")[0]
     assert (recurring.label_noise, recurring.before.label_noise, recurring.after.label_noise) == (1, 0, 0)
 
 
