@@ -8,12 +8,17 @@ once with its name and disk; then two more join (2 → 4). Each line has the tim
 partitions of the killed worker, for those that moved, and for the rest (benchmarks/rig/gaps.py), and the part
 of it that the start of a process took. The group waits for the name: no other worker takes over, unless the
 start takes longer than the session timeout.
+
+Then two workers run under one parent (`grove worker --workers 2`), which keeps a prepared process: one worker
+gets SIGKILL, and all are restarted one by one (`grove worker restart`). These lines have the steps by the
+log, in seconds from the signal.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import json
 import sys
 import tempfile
@@ -21,11 +26,12 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from benchmarks.rig.broker import broker, topics
 from benchmarks.rig.gaps import AnswerWatch
 from benchmarks.rig.member import PATIENCE_SECONDS, Member
+from benchmarks.rig.parent import ParentMember
 from benchmarks.rig.process import Child, python
 from benchmarks.rig.systems import GUARANTEES, Options
 from benchmarks.rig.visible import Cluster
@@ -84,6 +90,16 @@ class Trial:
             self._stack.enter_context(member)
         self.members += new
         return new
+
+    def add_parent(self, workers: int) -> ParentMember:
+        """Start a parent of several workers; they are not ready yet."""
+        partitions = self._given.partitions
+        parent = ParentMember(
+            "bench", self._options, self._names, partitions, self.group, self._place, workers
+        )
+        self._stack.enter_context(parent)
+        self.members.append(parent)
+        return parent
 
     def wait_until_ready(self) -> None:
         """Return when every partition is live on one of the present workers."""
@@ -165,6 +181,53 @@ def restart(trial: Trial, watch: AnswerWatch, killed: Member) -> dict[str, Any]:
     }
 
 
+def run_parent(flags: argparse.Namespace, bootstrap: str, guarantee: str) -> Iterator[dict[str, Any]]:
+    """Yield the results of a killed worker and of a rolling restart under a parent."""
+    with (
+        topics(bootstrap, Cluster(bootstrap), flags.partitions) as names,
+        tempfile.TemporaryDirectory(prefix="grove-bench-") as place,
+        Trial(flags, bootstrap, names, guarantee, Path(place)) as trial,
+    ):
+        parent = trial.add_parent(2)
+        trial.wait_until_ready()
+        watch = trial.watch()
+        trial.feed()
+        trial.settle(watch, time.monotonic_ns())
+        head = {"guarantee": guarantee, "rate": flags.rate, "session_seconds": flags.session_ms / 1000}
+        parent.wait(lambda: parent.prepared() == 1, "had no prepared process")
+        yield head | replace(trial, watch, parent)
+        parent.wait(lambda: parent.prepared() == 2, "had no second prepared process")
+        yield head | restart_all(trial, watch, parent)
+
+
+def replace(trial: Trial, watch: AnswerWatch, parent: ParentMember) -> dict[str, Any]:
+    killed = parent.workers[0]
+    lost = parent.owned(killed)
+    at = time.monotonic_ns()
+    since = parent.kill_worker(killed)
+    parent.wait(lambda: "live" in parent.steps(killed, since), "had no replacement")
+    trial.wait_until_ready()
+    trial.settle(watch, time.monotonic_ns())
+    return {
+        "what": "killed under a parent",
+        "killed": watch.gap(lost, at).to_dict(),
+        "others": watch.gap(set(range(trial.partitions)) - lost, at).to_dict(),
+        "steps": parent.steps(killed, since),
+    }
+
+
+def restart_all(trial: Trial, watch: AnswerWatch, parent: ParentMember) -> dict[str, Any]:
+    at, since = time.monotonic_ns(), time.time()
+    parent.grove("worker", "restart")
+    trial.settle(watch, time.monotonic_ns())
+    return {
+        "what": "rolling restart under a parent",
+        "all": watch.gap(set(range(trial.partitions)), at).to_dict(),
+        "seconds": round(time.time() - since, 1),
+        "steps": {worker: parent.steps(worker, since) for worker in parent.workers},
+    }
+
+
 def scale_up(trial: Trial, watch: AnswerWatch) -> dict[str, Any]:
     """Add two workers."""
     before = {part: member.name for member in trial.members for part in member.owned()}
@@ -184,6 +247,9 @@ def scale_up(trial: Trial, watch: AnswerWatch) -> dict[str, Any]:
     }
 
 
+TRIALS: Final = {"alone": run, "parent": run_parent}
+
+
 def add_trial_arguments(parser: argparse.ArgumentParser, rate: int) -> None:
     """Add the arguments of a trial; `rate` is the default rate in records per second."""
     parser.add_argument("--partitions", type=int, default=8)
@@ -198,12 +264,16 @@ def add_trial_arguments(parser: argparse.ArgumentParser, rate: int) -> None:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.restart", description=__doc__.splitlines()[0])
     parser.add_argument("--guarantees", default=",".join(GUARANTEES), help="guarantees, in this order")
+    parser.add_argument("--trials", default=",".join(TRIALS), help="trials, in this order")
     add_trial_arguments(parser, rate=2000)
     parser.add_argument("--json", action="store_true", help="one line for each event, as it is known")
     flags = parser.parse_args()
     flags.guarantees = flags.guarantees.split(",")
     if wrong := sorted(set(flags.guarantees) - set(GUARANTEES)):
         parser.error(f"--guarantees {wrong[0]}: known are {', '.join(GUARANTEES)}")
+    if wrong := sorted(set(flags.trials.split(",")) - TRIALS.keys()):
+        parser.error(f"--trials {wrong[0]}: known are {', '.join(TRIALS)}")
+    flags.trials = [TRIALS[name] for name in flags.trials.split(",")]
     return flags
 
 
@@ -212,7 +282,7 @@ def main() -> int:
     warm_kernels()
     with broker() as bootstrap:
         for guarantee in flags.guarantees:
-            for line in run(flags, bootstrap, guarantee):
+            for line in itertools.chain(*(trial(flags, bootstrap, guarantee) for trial in flags.trials)):
                 print(json.dumps(line, indent=None if flags.json else 2), flush=True)
     return 0
 

@@ -21,7 +21,7 @@ from benchmarks.chaos.checker import check, log_ends, purchases
 from benchmarks.chaos.coordinator import transactions
 from benchmarks.chaos.counts import Counts
 from benchmarks.chaos.faults import KINDS, Faults
-from benchmarks.chaos.fleet import ChaosError, Fleet
+from benchmarks.chaos.fleet import ChaosError, Fleet, wait_until
 from benchmarks.chaos.installation import (
     MODELS,
     PARTITIONS,
@@ -40,8 +40,10 @@ from benchmarks.chaos.source_tape import SourceTape
 from benchmarks.chaos.tape import Tape, values
 from streamapp.embedded import EmbeddedBroker, EmbeddedCluster
 from streamapp.worker.task.sources import SourceName
+from topics.clients.partitioner import partition_of
 
 PREFIX = "chaos."
+ANSWERS_S = 300.0  # seconds in which each partition answers its first record
 GROUP = "chaos"
 
 
@@ -145,6 +147,8 @@ def run(
     ):
         fleet.wait_until_ready()
         load.start()
+        begun = {partition_of(key.encode(), PARTITIONS) for key in load.keys}
+        wait_until(lambda: answers.have_begun(begun), ANSWERS_S, lambda: f"answers in {begun}")
         retention = Retention(servers, GROUP, names.instances, instances, journal)
         of_brokers = None
         if isinstance(broker, EmbeddedCluster) and network is not None:

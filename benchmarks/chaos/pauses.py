@@ -8,7 +8,7 @@ import threading
 import time
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from types import TracebackType
 from typing import Final, Self
 
@@ -51,6 +51,10 @@ class AnswerTimes:
         self._ended.set()
         self._thread.join()
         self._consumer.close()
+
+    def have_begun(self, partitions: Set[int]) -> bool:
+        """Whether each of the partitions has answered: before, there is no answer that could stop."""
+        return partitions <= self.seen.keys()
 
     def _run(self) -> None:
         while not self._ended.is_set():

@@ -48,9 +48,18 @@ class Member:
     """One worker; it is ended with the `with` block, if it still runs."""
 
     def __init__(
-        self, name: str, options: Options, names: TopicNames, partitions: int, group: str, place: Path
+        self,
+        name: str,
+        options: Options,
+        names: TopicNames,
+        partitions: int,
+        group: str,
+        place: Path,
+        *words: str,
     ) -> None:
+        """`words`: further words of the command."""
         self.name = name
+        self._command = [*worker_command(), *words]
         self.state = place / f"{name}-state"
         self.started = 0.0  # seconds since the epoch, as in the log
         self._log = place / f"{name}.log"
@@ -80,7 +89,7 @@ class Member:
         with self._log.open("ab") as log:
             self.started = time.time()
             self._process = subprocess.Popen(
-                worker_command(),
+                self._command,
                 stdout=log,
                 stderr=log,
                 stdin=subprocess.DEVNULL,
@@ -157,8 +166,8 @@ class Member:
 
     # -- log -------------------------------------------------------------------------------------------------
 
-    def said(self) -> list[tuple[float, str]]:
-        """Return (seconds since the epoch, text) of its log lines since its start."""
+    def said(self, worker: str = "") -> list[tuple[float, str]]:
+        """Return (seconds since the epoch, text) of its log lines since its start; `worker`: whose lines."""
         with self._log.open("rb") as file:
             file.seek(self._mark)
             lines = file.read().decode(errors="replace").splitlines()
@@ -166,12 +175,14 @@ class Member:
         for line in lines:
             if line.startswith('{"time"') and line.endswith("}"):
                 entry = json.loads(line)
+                if worker and entry.get("worker") != worker:
+                    continue
                 lines_said.append((datetime.fromisoformat(entry["time"]).timestamp(), entry["message"]))
         return lines_said
 
-    def owned(self) -> set[int]:
-        """Return the partitions of its newest assignment."""
-        assignments = [match for _, text in self.said() if (match := ASSIGNED.fullmatch(text))]
+    def owned(self, worker: str = "") -> set[int]:
+        """Return the partitions of its newest assignment; `worker`: one of several under a parent."""
+        assignments = [match for _, text in self.said(worker) if (match := ASSIGNED.fullmatch(text))]
         return {int(part) for part in assignments[-1][1].split(",") if part.strip()} if assignments else set()
 
     def began(self) -> Start:

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from benchmarks.restart import Trial
 from benchmarks.rig.core_share import core_share
@@ -29,6 +30,7 @@ MEASURED: Final = 0.95
 WARM_UP: Final = 40_000  # records a worker before it: shapes of records are learned, trees have grown
 HALVINGS: Final = 60
 COMMITS: Final = "grove_commit_seconds_count"
+RUNS: Final = "grove_predict_seconds_count"
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,7 @@ class WorkerFigures:
     """Records of the backlog in each of its partitions."""
     cpu_seconds: float
     commits: float
+    runs: float
     peak_mib: float
     """Largest resident set since its start."""
 
@@ -99,6 +102,7 @@ class SharedWork:
             "commits_per_second_a_worker": round(
                 statistics.mean(worker.commits for worker in self.workers) / self.seconds, 2
             ),
+            "records_per_run": round(self.records / max(1.0, sum(worker.runs for worker in self.workers))),
             "partitions_a_worker": [len(worker.loads) for worker in self.workers],
             "peak_mib_a_worker": round(max(worker.peak_mib for worker in self.workers)),
             "worker_skew": round(self.worker_skew, 3),
@@ -168,7 +172,7 @@ def work_together(
     load.each_key(-(-WARM_UP * len(trial.members) // len(load.keys))).publish(cluster.bootstrap, topic, form)
     _await(trial, cluster, topic, sum(cluster.ends(topic, partitions)) - partitions)  # without markers
     before = cluster.ends(topic, partitions)
-    commits = [member.metric(COMMITS) for member in trial.members]
+    commits, runs = counts_of(trial.members, COMMITS), counts_of(trial.members, RUNS)
     with ExitStack() as stack:
         for member in trial.members:
             stack.enter_context(core_share(member.pid, share))
@@ -181,12 +185,13 @@ def work_together(
         cpu = [member.cpu_seconds() - first for member, first in zip(trial.members, cpu, strict=True)]
         others = _others(trial.members) - others
     processed = np.maximum(np.array(offsets) - np.array(before), 0)
-    commits = [
-        member.metric(COMMITS) - earlier for member, earlier in zip(trial.members, commits, strict=True)
-    ]
+    commits = counts_of(trial.members, COMMITS) - commits
+    runs = counts_of(trial.members, RUNS) - runs
     by_partition = load.by_partition
     figures = []
-    for member, spent, committed in zip(trial.members, cpu, commits, strict=True):
+    for member, spent, committed, ran in zip(
+        trial.members, cpu, commits.tolist(), runs.tolist(), strict=True
+    ):
         owned = sorted(member.owned())
         figures.append(
             WorkerFigures(
@@ -195,6 +200,7 @@ def work_together(
                 loads=tuple(by_partition[owned].tolist()),
                 cpu_seconds=spent,
                 commits=committed,
+                runs=ran,
                 peak_mib=peak_mib(member.pid),
             )
         )
@@ -208,6 +214,11 @@ def work_together(
         others_cores=others / seconds,
         load_average=os.getloadavg()[0],
     )
+
+
+def counts_of(members: Sequence[Member], name: str) -> npt.NDArray[np.float64]:
+    """float64[workers]: a counter of each worker."""
+    return np.array([member.metric(name) for member in members])
 
 
 def _await(trial: Trial, cluster: Cluster, topic: str, target: int) -> list[int]:

@@ -21,14 +21,17 @@ class GuardedProcess:
         *,
         remove: Path | None = None,
         environment: Mapping[str, str] | None = None,
+        descriptor: int | None = None,
     ) -> None:
         """Start the command.
 
         `log`: None: its output goes where the output of this process goes. `remove`: a directory that the
-        guard deletes if this process dies without a word to it.
+        guard deletes if this process dies without a word to it. `descriptor`: an open file that the command
+        gets under the same number.
         """
         self._asked: set[bool] = set()  # False: to end in order, True: to be killed
         options = ["--remove", str(remove)] if remove else []
+        options += [] if descriptor is None else ["--descriptor", str(descriptor)]
         guard = [sys.executable, "-I", "-S", str(Path(__file__).with_name("_reaper.py")), *options, "--"]
         with contextlib.nullcontext() if log is None else log.open("ab") as output:
             self._guard = subprocess.Popen(
@@ -39,6 +42,7 @@ class GuardedProcess:
                 stderr=output,
                 env=None if environment is None else dict(environment),
                 start_new_session=True,
+                pass_fds=() if descriptor is None else (descriptor,),
             )
 
     @property

@@ -1,11 +1,13 @@
-"""Worker control: drain and scale the workers that run on this machine.
+"""Worker control: drain, restart and scale the workers that run on this machine.
 
 The worker (or the parent of several) is found by the directory it holds below `state.dir`. A signal makes it
-look for a request; for a parent a file in its directory holds the requested number of workers:
+look for a request; for a parent a file in its directory holds the requested number of workers, another one
+requests a restart of all:
 
     <state.dir>/<name>/lock            process id of a worker
     <state.dir>/<name>-parent/lock     process id of a parent
     <state.dir>/<name>-parent/workers  how many workers it shall have; it removes the file when that is so
+    <state.dir>/<name>-parent/restart  exists until it has restarted its workers one by one
 """
 
 from __future__ import annotations
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 
 DRAIN: Final = signal.SIGUSR2  # a worker that gets it leaves the group; SIGTERM stays a member
 WORKERS: Final = "workers"
+RESTART: Final = "restart"
+REQUESTED: Final = "requested"
+BEGUN: Final = "begun"
 REFUSED: Final = "refused: "
 LOOK_AGAIN: Final = 0.1  # seconds
 
@@ -70,6 +75,35 @@ def scale(settings: Settings, n: int, seconds: float) -> str:
     else:
         _wait_for_parent(settings.state_dir, name, process, count_file, seconds)
     return f"parent {name}"
+
+
+def restart(settings: Settings, seconds: float) -> str:
+    """Let a parent restart its workers one by one; return its name when it has done so."""
+    name = parent_name(settings)
+    process = holder(settings.state_dir, name)
+    if process is None:
+        raise NotRunningError(_not_running(settings, name))
+    request = settings.state_dir / name / RESTART
+    if request.exists():
+        message = f"process {process} ({name}) is restarting its workers already: wait until it is done"
+        raise RefusedError(message)
+    request.write_text(REQUESTED, encoding="ascii")
+    os.kill(process, DRAIN)
+    _wait_for_parent(settings.state_dir, name, process, request, seconds)
+    return f"parent {name}"
+
+
+def begin_restart(directory: Path) -> bool:
+    """Return whether a restart is requested of a parent, which has begun from now on."""
+    if _text(directory / RESTART) != REQUESTED:
+        return False
+    (directory / RESTART).write_text(BEGUN, encoding="ascii")
+    return True
+
+
+def end_restart(directory: Path) -> None:
+    """Note that a parent has restarted its workers, or will not."""
+    (directory / RESTART).unlink(missing_ok=True)
 
 
 def wanted_workers(directory: Path) -> int:

@@ -1,7 +1,9 @@
 """Supervisor: several workers on one machine, one per core, under a parent that restarts them.
 
 The parent compiles the kernels once, gives every worker its name (`<group.instance.id>-<n>`) and its port
-(`web.port` + n), restarts a dead worker under its name, and answers `/readyz` for all. A worker whose
+(`web.port` + n), restarts a dead worker under its name, and answers `/readyz` for all. When all workers are
+ready it prepares one more process, which becomes the next worker that is started: a dead worker is replaced
+without the time for loading. On request it restarts all of them, one by one in this way. A worker whose
 settings are wrong (exit code 64 or 78) would fail again: then all of them are stopped. The number of workers
 can be changed while it runs (`streamapp.worker.control`): surplus workers leave the group.
 """
@@ -15,6 +17,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -24,9 +27,18 @@ from streamapp.errors import SettingsError
 from streamapp.settings import Settings, to_environment
 from streamapp.worker.child_process import GuardedProcess
 from streamapp.worker.compile_ahead import tell_ready
-from streamapp.worker.control import DRAIN, fulfil, parent_name, refuse, wanted_workers
+from streamapp.worker.control import (
+    DRAIN,
+    begin_restart,
+    end_restart,
+    fulfil,
+    parent_name,
+    refuse,
+    wanted_workers,
+)
 from streamapp.worker.observability.logs import configure_logs
-from streamapp.worker.observability.pages.parent import ParentPages
+from streamapp.worker.observability.pages.parent import ParentPages, ready
+from streamapp.worker.prepared_worker import PreparedWorker
 from streamapp.worker.state_directory import StateDirectory, default_instance
 from streamapp.worker.worker import check_topics, tell_unknown, with_port
 
@@ -37,25 +49,30 @@ EXIT_FAILED: Final = 1
 HOPELESS: Final = (64, 78)  # exit codes after which a restart would end the same way
 # The exit code of a worker that a signal ended before the worker's signal handlers were installed.
 UNBEGUN: Final = (128 + signal.SIGTERM, 128 + DRAIN)
-FIRST_PAUSE: Final = 0.5  # seconds before a dead worker is restarted; doubled each time
+FIRST_PAUSE: Final = 0.5  # seconds before a worker that died again is restarted; doubled each time
 LONGEST_PAUSE: Final = 30.0
 LAST_PORT: Final = 65_535
-SETTLED: Final = 60.0  # a worker that ran this long is restarted after the first pause again
+SETTLED: Final = 60.0  # a worker that ran this long is restarted at once again
+LOOK_AGAIN: Final = 0.2  # seconds between looks at the pages of workers, which send no events
 
 
-def run_workers(settings: Settings, n: int) -> int:
-    """Run `n` workers until a signal ends them; return the exit code."""
+def run_workers(settings: Settings, n: int, *, spare: bool = True) -> int:
+    """Run `n` workers until a signal ends them; return the exit code.
+
+    `spare`: keep a prepared process that replaces a dead worker.
+    """
     any_port = settings.web_port == 0
     if not any_port:
         check_ports(settings, n)
     configure_logs(settings.log_level, settings.log_format, worker="parent")
     tell_unknown()
     with StateDirectory(settings.state_dir, parent_name(settings)) as directory:
-        fulfil(directory.path)  # a request to an earlier parent is void
+        fulfil(directory.path)  # requests to an earlier parent are void
+        end_restart(directory.path)
         check_topics(settings)
         settings = with_port(settings)
         tell_ready(settings)
-        return Parent(settings, n, any_port, directory.path).run()
+        return Parent(settings, n, any_port, directory.path, spare).run()
 
 
 def check_ports(settings: Settings, n: int) -> None:
@@ -77,6 +94,12 @@ def worker_settings(settings: Settings, number: int, *, any_port: bool = False) 
     return with_port(named) if any_port else named  # the parent has to use the same port
 
 
+def environment_of(settings: Settings) -> dict[str, str]:
+    """Return all variables of a child process with these settings."""
+    environment = {name: value for name, value in os.environ.items() if name != "GROVE_CONFIG"}
+    return environment | to_environment(settings)
+
+
 @dataclass(slots=True)
 class Child:
     """One worker: its current process, and how often it was restarted."""
@@ -84,8 +107,9 @@ class Child:
     settings: Settings
     process: GuardedProcess | None = None
     restarts: int = 0
-    pause: float = FIRST_PAUSE
+    pause: float = 0.0
     drained: bool = False  # it leaves the group when it ends
+    restarting: bool = False  # it was asked to end, and is to run again
     ending: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -93,14 +117,25 @@ class Child:
         """The worker's name."""
         return str(self.settings.group_instance_id)
 
-    def start(self) -> GuardedProcess:
-        """Start the process, with settings from the environment and with the parent's output streams."""
-        environment = {name: value for name, value in os.environ.items() if name != "GROVE_CONFIG"}
-        environment |= to_environment(self.settings)
-        self.process = GuardedProcess(
-            [sys.executable, "-m", "streamapp", "worker"], None, environment=environment
-        )
+    def start(self, prepared: PreparedWorker | None = None) -> GuardedProcess:
+        """Start the process, with settings from the environment and with the parent's output streams.
+
+        `prepared`: the process that becomes the worker, if it still lives.
+        """
+        environment = environment_of(self.settings)
+        if prepared is not None and prepared.become(environment):
+            self.process = prepared.process
+        else:
+            self.process = GuardedProcess(
+                [sys.executable, "-m", "streamapp", "worker"], None, environment=environment
+            )
         return self.process
+
+    def restart(self) -> None:
+        """Let the process end in order; its thread starts it again at once."""
+        self.restarting = True
+        if self.process is not None:
+            self.process.ask_to_stop()
 
     def end(self, *, drain: bool = False, kill: bool = False) -> None:
         """End the worker for good."""
@@ -117,13 +152,17 @@ class Parent:
     settings: Settings
     n: int
     any_port: bool
-    directory: Path  # where it finds the requested number of workers (`streamapp.worker.control`)
+    directory: Path  # where it finds requests (`streamapp.worker.control`)
+    spare: bool = True  # keep a prepared process
     children: list[Child] = field(default_factory=list)  # that shall run, by their number
     code: int = EXIT_OK
     _running: dict[int, tuple[Child, threading.Thread]] = field(default_factory=dict)  # leaving too
     # Messages to the main thread: a worker that has ended for good, or None: the signal for a new number.
     _news: queue.SimpleQueue[Child | None] = field(default_factory=queue.SimpleQueue)
     _stopping: threading.Event = field(default_factory=threading.Event)
+    _prepared: PreparedWorker | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)  # of `_prepared`
+    _is_prepared: threading.Event = field(default_factory=threading.Event)
 
     def run(self) -> int:
         """Return the exit code when all have ended."""
@@ -132,6 +171,8 @@ class Parent:
         signal.signal(DRAIN, lambda *_: self._news.put(None))
         with ParentPages(self.settings, self.children):
             self.scale(self.n)
+            if self.spare:
+                threading.Thread(target=self._keep_prepared, name="prepared", daemon=True).start()
             while self._running:
                 child = self._news.get()
                 if child is None:
@@ -139,6 +180,9 @@ class Parent:
                 else:
                     self._running.pop(id(child))[1].join()
                     self._report()
+            self._stopping.set()
+            if (prepared := self._take_prepared()) is not None:
+                prepared.stop()
         return self.code
 
     def scale(self, n: int) -> None:
@@ -168,7 +212,11 @@ class Parent:
             thread.start()
 
     def _obey(self) -> None:
-        """Run the number of workers that the file requests; without a file let all of them leave."""
+        """Do what a file requests: restart all, or run a number of workers. Without a file let all leave."""
+        if begin_restart(self.directory):
+            logger.info("restarting %d workers, one by one", len(self.children))
+            threading.Thread(target=self._restart_all, name="restarting", daemon=True).start()
+            return
         n = wanted_workers(self.directory)
         logger.info("%d workers requested, there are %d", n, len(self.children))
         try:
@@ -210,11 +258,14 @@ class Parent:
     def _run_once(self, child: Child) -> None:
         """Run a worker until it ends; decide what follows."""
         started = time.monotonic()
-        process = child.start()
+        prepared = self._take_prepared()
+        process = child.start(prepared)
         if child.ending.is_set():  # a signal came between the check and the start
             process.ask_to_stop(drain=child.drained)
         status = process.wait()
         assert status is not None
+        if prepared is not None:
+            prepared.close()
         if child.ending.is_set():
             self.code = self.code or (EXIT_OK if status in (0, *UNBEGUN) else EXIT_FAILED)
             return
@@ -223,11 +274,92 @@ class Parent:
             self.code = status
             self.stop()
             return
+        as_requested, child.restarting = child.restarting, False
+        if as_requested and status in (EXIT_OK, *UNBEGUN):
+            return
         if time.monotonic() - started > SETTLED:
-            child.pause = FIRST_PAUSE
+            child.pause = 0.0
         logger.warning(
             "worker %s ended with %s, starting it again in %.1f s", child.name, status, child.pause
         )
         child.restarts += 1
         child.ending.wait(child.pause)
-        child.pause = min(2 * child.pause, LONGEST_PAUSE)
+        child.pause = min(max(2 * child.pause, FIRST_PAUSE), LONGEST_PAUSE)
+
+    # -- the prepared process, and restarts with it ---------------------------------------------------------
+
+    def _take_prepared(self) -> PreparedWorker | None:
+        """Return the process that becomes a worker next, if there is one; it is no longer kept."""
+        with self._lock:
+            prepared, self._prepared = self._prepared, None
+            self._is_prepared.clear()
+            return prepared
+
+    def _keep_prepared(self) -> None:
+        """Prepare a process when there is none and all workers are ready: before, it would slow them down."""
+        pause = LOOK_AGAIN
+        while not self._stopping.wait(pause):
+            pause = LOOK_AGAIN
+            prepared = self._prepared
+            if prepared is None:
+                if not self._all_are_ready():
+                    continue
+                prepared = PreparedWorker(environment_of(self.settings))
+                with self._lock:
+                    self._prepared = prepared
+                is_there = prepared.wait_until_prepared()
+            else:
+                is_there = prepared.process.status is None
+            if not self._note_prepared(prepared, is_there):
+                prepared.close()
+                logger.warning("a prepared process ended with %s", prepared.process.wait())
+                pause = LONGEST_PAUSE
+
+    def _note_prepared(self, prepared: PreparedWorker, is_there: bool) -> bool:
+        """Note that a process is prepared; return False if it has ended instead, and is forgotten."""
+        with self._lock:
+            if self._prepared is not prepared:
+                return True  # it is a worker by now
+            if not is_there:
+                self._prepared = None
+                self._is_prepared.clear()
+                return False
+            if not self._is_prepared.is_set():
+                self._is_prepared.set()
+                logger.info("a process is prepared for the next start of a worker")
+            return True
+
+    def _all_are_ready(self) -> bool:
+        children = list(self.children)
+        return bool(children) and all(child.process is not None and ready(child).ok for child in children)
+
+    def _restart_all(self) -> None:
+        """Restart the workers one by one; each waits for a prepared process, and for the worker before it."""
+        try:
+            for child in list(self.children):
+                if not self._wait_for(self._may_restart):
+                    return
+                process = child.process
+                if child.ending.is_set():
+                    continue
+                logger.info("worker %s: restarting", child.name)
+                child.restart()
+                if not self._wait_for(
+                    lambda child=child, process=process: (  # type: ignore[misc]
+                        child.ending.is_set() or (child.process is not process and ready(child).ok)
+                    )
+                ):
+                    return
+            logger.info("all workers are restarted")
+        finally:
+            end_restart(self.directory)
+
+    def _may_restart(self) -> bool:
+        return self._is_prepared.is_set() if self.spare else self._all_are_ready()
+
+    def _wait_for(self, condition: Callable[[], bool]) -> bool:
+        """Return True when the condition holds, False when the workers are to end."""
+        while not condition():
+            if self._stopping.wait(LOOK_AGAIN):
+                return False
+        return True

@@ -8,10 +8,12 @@ once.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import logging
 import os
 import signal
+import threading
 from collections.abc import Callable
 from functools import partial
 from types import FrameType
@@ -98,6 +100,7 @@ def run_worker(settings: Settings) -> int:
         loop = asyncio.new_event_loop()
         asyncio.set_event_loop(loop)
         transactional = transactional_sender(settings, limits, instance, lambda: health.stopping)
+        open_ahead(transactional)
         exactly_once = settings.processing_guarantee == "exactly_once"
         outputs = transactional if exactly_once else plain_sender(settings, limits)
         memory = ModelMemory(settings.models_max_bytes, directory.path)
@@ -152,6 +155,21 @@ def run_worker(settings: Settings) -> int:
                 telemetry.close()
             if schemas is not None:
                 schemas.close()
+
+
+def open_ahead(sender: TransactionalSender) -> None:
+    """Open a sender in a thread, while the rest of the worker is made.
+
+    The open transaction of a predecessor that was killed hides its offsets and its last journal records, and
+    the broker needs a while to end it. An error is raised by the call before the first restore, which repeats
+    a failed attempt.
+    """
+
+    def attempt() -> None:
+        with contextlib.suppress(TopicsError):
+            sender.open()
+
+    threading.Thread(target=attempt, name="open-ahead", daemon=True).start()
 
 
 def telemetry_of(settings: Settings, instance: str, metrics: Metrics) -> Telemetry | None:

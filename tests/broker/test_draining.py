@@ -1,35 +1,20 @@
 """Leaving the group: a drained worker is not waited for, one that got SIGTERM is; a parent grows, shrinks."""
 
-import os
 import signal
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from streamapp.worker.reserved_ports import free_ports
 from tests.broker.test_workers import pids
-from tests.broker.workers import PATIENCE, Installation, WorkerProcess, wait_until
+from tests.broker.workers import PATIENCE, Installation, WorkerProcess, grove, wait_until
 from tests.conftest import Broker
 
 pytestmark = pytest.mark.broker
 
 # A member that stays is waited for longer than a test waits.
 LONG = {"GROVE_KAFKA_SESSION_TIMEOUT_MS": str((PATIENCE + 60) * 1000)}
-
-
-def grove(worker: WorkerProcess, *arguments: str) -> tuple[int, str]:
-    """Run a command with the settings of a worker; exit code and what it said."""
-    done = subprocess.run(
-        [sys.executable, "-m", "streamapp", *arguments],
-        env={**os.environ, **worker.environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.returncode, done.stdout + done.stderr
 
 
 def lives(worker: WorkerProcess, partitions: int) -> bool:

@@ -1,4 +1,4 @@
-"""`grove worker --workers N`: names, ports, readiness of all, a dead one started anew, a good end."""
+"""`grove worker --workers N`: names, ports, readiness of all, a dead one replaced, restarts, a good end."""
 
 import os
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from streamapp.worker.reserved_ports import free_ports
-from tests.broker.workers import PATIENCE, UNHURRIED, Installation, WorkerProcess, wait_until
+from tests.broker.workers import PATIENCE, UNHURRIED, Installation, WorkerProcess, grove, wait_until
 from tests.conftest import Broker
 
 pytestmark = pytest.mark.broker
@@ -20,6 +20,23 @@ def pids(parent: WorkerProcess) -> dict[str, int]:
     locks = [path for path in state.glob("*/lock") if not path.parent.name.endswith("-parent")]
     texts = {path.parent.name: path.read_text() for path in locks}  # empty while one takes its lock
     return {name: int(text) for name, text in texts.items() if text}
+
+
+def prepared_process(parent: WorkerProcess) -> int:
+    """Process id of a parent's prepared process, without its guard."""
+    commands = {
+        pid: Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0") for pid in descendants(parent.pid)
+    }
+    (pid,) = (pid for pid, words in commands.items() if b"--prepared" in words and b"--" not in words)
+    return pid
+
+
+def descendants(process: int) -> list[int]:
+    below = []
+    for task in Path(f"/proc/{process}/task").iterdir():
+        for child in map(int, (task / "children").read_text().split()):
+            below += [child, *descendants(child)]
+    return below
 
 
 def test_two_workers_under_a_parent(broker: Broker, tmp_path: Path) -> None:
@@ -45,9 +62,12 @@ def test_two_workers_under_a_parent(broker: Broker, tmp_path: Path) -> None:
         before = pids(parent)
         assert set(before) == {"team-1", "team-2"}
 
+        wait_until(lambda: "a process is prepared" in parent.log, PATIENCE, lambda: parent.log)
+        prepared = prepared_process(parent)
         old = before["team-1"]
         os.kill(old, signal.SIGKILL)
         wait_until(lambda: pids(parent).get("team-1", old) != old, PATIENCE, lambda: parent.log)
+        assert pids(parent)["team-1"] == prepared
         parent.wait_until_ready()
         assert parent.metric("grove_worker_restarts") == 1
         assert parent.metric("grove_worker_up") == 2
@@ -64,6 +84,13 @@ def test_two_workers_under_a_parent(broker: Broker, tmp_path: Path) -> None:
         ]
         assert sum(answered) == 400
         assert min(answered) > 0, "the parent's page shows every worker"
+
+        replaced = pids(parent)
+        assert grove(parent, "worker", "restart") == (0, "parent team-parent has restarted its workers\n")
+        assert pids(parent).keys() == replaced.keys()
+        assert not set(pids(parent).values()) & set(replaced.values())
+        parent.wait_until_ready()
+        assert parent.metric("grove_worker_restarts") == 1, "a restart by request is no death"
         assert parent.terminate() == 0
         for pid in pids(parent).values():
             with pytest.raises(ProcessLookupError):

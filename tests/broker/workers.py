@@ -420,6 +420,18 @@ def delivered(error: KafkaError | None, message: Message) -> None:
     assert error is None, f"{message.topic()}: {error}"
 
 
+def grove(worker: WorkerProcess, *arguments: str) -> tuple[int, str]:
+    """Run a command with the settings of a worker; exit code and what it said."""
+    done = subprocess.run(
+        [sys.executable, "-m", "streamapp", *arguments],
+        env={**os.environ, **worker.environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
 def wait_until(
     done: Callable[[], bool], seconds: float, in_words: Callable[[], str], every: float = 0.1
 ) -> None:

@@ -1,4 +1,4 @@
-"""`grove worker`: runs, drains and scales workers."""
+"""`grove worker`: runs, drains, restarts and scales workers."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -38,6 +38,15 @@ def worker(
             max=65_535,
         ),
     ] = None,
+    spare: Annotated[
+        bool | None,
+        typer.Option(
+            "--spare/--no-spare",
+            help="Keep a prepared process that replaces a worker that died; default: with several workers.",
+            show_default=False,
+        ),
+    ] = None,
+    prepared: Annotated[int | None, typer.Option("--prepared", hidden=True)] = None,
 ) -> None:
     """Answer instances, request labels, learn: the stream application itself.
 
@@ -51,20 +60,26 @@ def worker(
       grove worker
       grove worker --workers 4 --set state.dir=/var/lib/grove
       grove worker --config grove.toml --web-port 8080
+      grove worker --workers 1 --spare
     """
     if context.invoked_subcommand is not None:
         return
     from streamapp.settings.check import check_spec
 
+    if prepared is not None:
+        from streamapp.worker.prepared_worker import wait_to_become_worker
+
+        if not wait_to_become_worker(prepared):
+            return
     settings = options.settings(group_instance_id=name, web_port=web_port)
     check_spec(settings)
-    if workers == 1:
+    if workers == 1 and not spare:
         from streamapp.worker.worker import run_worker
 
         raise typer.Exit(run_worker(settings))
     from streamapp.worker.supervisor import run_workers
 
-    raise typer.Exit(run_workers(settings, workers))
+    raise typer.Exit(run_workers(settings, workers, spare=spare is not False))
 
 
 def drain(
@@ -134,10 +149,36 @@ def scale(
     typer.echo(f"{operating.scale(settings, workers, timeout)} has {workers} workers")
 
 
+def restart(
+    name: Name = None,
+    timeout: Annotated[
+        float, typer.Option("--timeout", help="Seconds to wait for the result.", min=0.0, metavar="SECONDS")
+    ] = 300.0,
+    config: Config = None,
+    assignments: Set = None,
+) -> None:
+    """Restart the workers of a running parent ('grove worker --workers N'), one after another.
+
+    Each worker finishes its run, commits and ends; a process that was prepared meanwhile takes its name and
+    its directory, and the next worker follows when this one is ready. New processes load the installed
+    version and read the parent's settings, so that a rolling update of the package is the same command. Exit
+    codes: 0 all were restarted, 1 there is no such parent, it is restarting already or has not ended in time.
+
+    \b
+    [bold]Examples[/bold]
+      grove worker restart
+      grove worker restart --name team --set state.dir=/var/lib/grove
+    """
+    from streamapp.worker import control as operating
+
+    settings = _settings(config, assignments, name)
+    typer.echo(f"{operating.restart(settings, timeout)} has restarted its workers")
+
+
 def _settings(config: Config, assignments: Set, name: str | None) -> "Settings":
     return SettingsOptions(config, assignments=assignments).settings(group_instance_id=name)
 
 
 app.callback(invoke_without_command=True, help=help_of(worker))(flat(worker))
-for command in (drain, scale):
+for command in (drain, restart, scale):
     register(app, command)

@@ -68,7 +68,7 @@ def work(costs: Costs, records: int, seconds: float, active: int, commits: float
     spent = records * each + seconds * costs.idle_us
     spent += commits * (costs.commit_us + active * costs.commit_partition_us)
     loads = (records // active,) * active + (0,) * (64 - active)
-    worker = WorkerFigures(1_000, records, loads, spent / 1e6, commits, 400.0)
+    worker = WorkerFigures(1_000, records, loads, spent / 1e6, commits, 40.0, 400.0)
     return SharedWork(seconds, 100.0, 0.1, (worker,), 0.01, 1.0, 0.0, 0.0)
 
 

@@ -1,5 +1,6 @@
 """Names and ports of several workers."""
 
+import os
 import socket
 import threading
 from collections.abc import Callable
@@ -10,6 +11,18 @@ import pytest
 
 from streamapp.errors import SettingsError
 from streamapp.settings import Settings
+from streamapp.worker.control import (
+    REQUESTED,
+    RESTART,
+    NotRunningError,
+    RefusedError,
+    begin_restart,
+    end_restart,
+    parent_name,
+    restart,
+)
+from streamapp.worker.prepared_worker import PreparedWorker
+from streamapp.worker.state_directory import StateDirectory
 from streamapp.worker.supervisor import Child, Parent, run_workers, worker_settings
 from streamapp.worker.worker import run_worker, with_port
 
@@ -88,7 +101,7 @@ def test_a_signal_while_workers_are_started_ends_all_of_them(
     parent = Parent(Settings(group_instance_id="p", state_dir=tmp_path), 3, True, tmp_path)
     started = []
 
-    def start(child: Child) -> Stopped:
+    def start(child: Child, _: object = None) -> Stopped:
         started.append(child.name)
         child.process = Stopped(status)  # type: ignore[assignment]
         if child.name == "p-1":
@@ -108,3 +121,31 @@ def test_a_signal_while_workers_are_started_ends_all_of_them(
     assert not any(thread.is_alive() for _, thread in parent._running.values())
     assert started == ["p-1"]
     assert parent.code == code
+
+
+def test_a_restart_needs_a_parent_and_is_requested_once(tmp_path: Path) -> None:
+    settings = Settings(group_instance_id="pod", state_dir=tmp_path)
+    with pytest.raises(NotRunningError, match="no parent of workers 'pod'"):
+        restart(settings, 1.0)
+    with StateDirectory(tmp_path, parent_name(settings)) as directory:
+        (directory.path / RESTART).write_text("begun")
+        with pytest.raises(RefusedError, match="pod-parent. is restarting its workers already"):
+            restart(settings, 1.0)
+
+
+def test_a_requested_restart_begins_once_and_is_over_when_its_file_is_gone(tmp_path: Path) -> None:
+    assert not begin_restart(tmp_path)
+    (tmp_path / RESTART).write_text(REQUESTED)
+    assert begin_restart(tmp_path)
+    assert not begin_restart(tmp_path), "a signal for another request must not begin it again"
+    end_restart(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_prepared_process_that_has_ended_becomes_no_worker() -> None:
+    """It cannot be prepared, because its settings are wrong; the parent then starts a worker afresh."""
+    prepared = PreparedWorker({**os.environ, "GROVE_WEB_PORT": "none"})
+    assert not prepared.wait_until_prepared()
+    assert prepared.process.wait() == 78
+    assert not prepared.become({})
+    prepared.close()
