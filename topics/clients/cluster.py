@@ -44,12 +44,24 @@ NOT_YET = (
     KafkaError.UNKNOWN_TOPIC_OR_PART,
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.FENCED_LEADER_EPOCH,
     KafkaError.UNKNOWN_LEADER_EPOCH,
     KafkaError.NOT_COORDINATOR,
     KafkaError.COORDINATOR_NOT_AVAILABLE,
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
     KafkaError._NOENT,  # noqa: SLF001 - librdkafka's code for the first ones, see `refresh_metadata`
 )
+
+STALE = (
+    KafkaError._NOENT,  # noqa: SLF001 - librdkafka's own codes look so
+    KafkaError._TIMED_OUT,  # noqa: SLF001
+    KafkaError._TRANSPORT,  # noqa: SLF001
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+)
+"""Failures that may come from a client's cached metadata: another broker leads by now, or leads again."""
 
 NONE_IS_DOWN = "0/"
 """How librdkafka 2.16 reports that 0 of several slow brokers are down, under the code for all of them."""
@@ -86,11 +98,11 @@ def refresh_metadata(client: Any, failure: KafkaException, topic: str, timeout: 
     librdkafka 2.16 caches a missing topic: once a client has requested the offsets of a topic that did not
     exist yet, or was not yet in the broker's metadata, it answers `list_offsets` with `_NOENT`, "No leaders
     found", for ever and without a request. And it waits for the controller that it knows, "Timed out waiting
-    for controller", also while that broker is away and another one is the controller. A request for a topic's
-    metadata clears both.
+    for controller", also while that broker is away and another one is the controller. And after a change of
+    the leader and back, it sends the leader's old epoch again and again. A request for a topic's metadata
+    clears all of this.
     """
-    cached = (KafkaError._NOENT, KafkaError._TIMED_OUT)  # noqa: SLF001 - librdkafka's own codes look so
-    if failure.args[0].code() in cached:
+    if failure.args[0].code() in STALE:
         with contextlib.suppress(KafkaException):  # then the next answer reports it
             client.list_topics(topic, timeout=timeout)
 

@@ -37,6 +37,14 @@ def plan(
             metavar="SHARE",
         ),
     ] = None,
+    zipf: Annotated[
+        float | None,
+        typer.Option(
+            "--zipf",
+            help="Exponent of Zipf's law, if a few models have most records (1.1: words of a text).",
+            metavar="EXPONENT",
+        ),
+    ] = None,
     model_bytes: Annotated[
         float | None,
         typer.Option(
@@ -68,6 +76,7 @@ def plan(
       grove plan --rate 200000 --models 10000 --record-bytes 160 --p99 250
       grove plan --rate 200000 --models 10000 --record-bytes 160 --p99 60 --guarantee at_least_once
       grove plan --rate 50000 --models 1000 --record-bytes 160 --hottest 0.2 --model-bytes 50000 --json
+      grove plan --rate 200000 --models 10000 --record-bytes 160 --zipf 1.1
     """
     import json
     from dataclasses import replace
@@ -77,7 +86,9 @@ def plan(
     from streamapp.tools.sizing.sizing_plan import plan_of
     from streamapp.tools.sizing.workload import Workload
 
-    workload = Workload(rate, models, record_bytes, p99, guarantee.replace("-", "_"), hottest, replication)
+    workload = Workload(
+        rate, models, record_bytes, p99, guarantee.replace("-", "_"), hottest, zipf, replication
+    )
     measured = Costs() if costs is None else read_costs(costs)
     if model_bytes is not None:
         measured = replace(measured, model_bytes=checked_model_bytes(model_bytes))

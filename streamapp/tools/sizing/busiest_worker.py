@@ -17,6 +17,7 @@ from streamapp.tools.sizing.worker_load import (
     record_us,
 )
 from streamapp.tools.sizing.workload import Workload
+from streamapp.tools.sizing.zipf_shares import PLACEMENTS, largest_zipf_share
 
 LEAST_PARTITIONS: Final = 8
 PARTITIONS_PER_WORKER: Final = 4
@@ -54,7 +55,7 @@ class BusiestWorker:
                 self.partitions / workers,
                 f"→ {self.held}",
             ),
-            _share_step("share of records of the busiest worker", workload, workers, workload.hottest_share),
+            self._records_step(workload),
             step(
                 "records of the busiest worker",
                 f"{n(workload.rate)} × {n(self.share)}",
@@ -107,12 +108,27 @@ class BusiestWorker:
             ),
         ]
 
+    def _records_step(self, workload: Workload) -> str:
+        label = "share of records of the busiest worker"
+        if workload.zipf is None or self.workers == 1:
+            return _share_step(label, workload, self.workers, workload.hottest_share)
+        hottest = workload.hottest_share
+        return step(
+            f"{label}, mean of {PLACEMENTS} drawn placements of keys by Zipf's law: hottest and others",
+            f"{n(hottest)} + {n(self.share - hottest)}",
+            self.share,
+            "of all",
+        )
+
 
 def busiest_worker(costs: Costs, workload: Workload, workers: int, commit_ms: float) -> BusiestWorker:
     """Return the busiest of so many workers."""
     partitions = partitions_for(workers)
     partitions_held = -(-partitions // workers)
-    share = largest_share(workers, workload.models, workload.hottest_share)
+    if workload.zipf is None:
+        share = largest_share(workers, workload.models, workload.hottest_share)
+    else:
+        share = largest_zipf_share(workers, workload.models, workload.zipf)
     models = workload.models * largest_share(workers, workload.models, 0.0)
     rate = workload.rate * share
     load = load_of(

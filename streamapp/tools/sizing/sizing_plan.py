@@ -18,6 +18,8 @@ from streamapp.tools.sizing.workload import Workload
 
 MB: Final = 1_000_000.0
 MOST_WORKERS: Final = 100_000
+MOST_ZIPF_WORKERS: Final = 2_000
+"""With keys by Zipf's law, each number of workers takes milliseconds; further workers hardly help by then."""
 
 
 class HotModelError(StreamappError):
@@ -96,11 +98,12 @@ def plan_of(workload: Workload, costs: Costs) -> SizingPlan:
 def _fewest(costs: Costs, workload: Workload, delay: Delay) -> BusiestWorker:
     """Return the busiest of the fewest workers that are enough."""
     _check_hottest(costs, workload, delay)
-    for workers in range(1, MOST_WORKERS + 1):
+    most = MOST_WORKERS if workload.zipf is None else MOST_ZIPF_WORKERS
+    for workers in range(1, most + 1):
         busiest = busiest_worker(costs, workload, workers, delay.commit_ms)
         if busiest.load.cores <= delay.use:
             return busiest
-    message = f"--rate {workload.rate:g} needs more than {MOST_WORKERS:,} workers: check the number"
+    message = f"--rate {workload.rate:g} needs more than {most:,} workers: check the number"
     raise StreamappError(message)
 
 

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from streamapp.errors import UsageError
+from streamapp.tools.sizing.zipf_shares import hottest_share_of
+
+MOST_ZIPF: Final = 5.0
+"""Above this exponent, nearly all records belong to one model."""
 
 GUARANTEES: Final = ("exactly_once", "at_least_once")
 
@@ -25,6 +29,8 @@ class Workload:
     guarantee: str = GUARANTEES[0]
     hottest: float | None = None
     """Share of all records that belong to the busiest model; None: all models have equal shares."""
+    zipf: float | None = None
+    """Exponent of Zipf's law: model k has a share in proportion to 1 / k ** zipf. Not with `hottest`."""
     replicas: int = 3
     """Copies of each topic's partitions on brokers."""
 
@@ -44,9 +50,19 @@ class Workload:
                 f"{self.models}) and at most 1: the busiest model has no less than the mean"
             )
             raise UsageError(message)
+        if self.zipf is not None:
+            _check("--zipf", self.zipf, 0 <= self.zipf <= MOST_ZIPF, f"must be from 0 to {MOST_ZIPF:g}")
+            if self.hottest is not None:
+                message = (
+                    f"--zipf {self.zipf:g} and --hottest {self.hottest:g} must not be given together: "
+                    "the share of the busiest model follows from Zipf's law"
+                )
+                raise UsageError(message)
 
     @property
     def hottest_share(self) -> float:
+        if self.zipf is not None:
+            return hottest_share_of(self.models, self.zipf)
         return 1.0 / self.models if self.hottest is None else self.hottest
 
 

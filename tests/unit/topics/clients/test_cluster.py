@@ -23,10 +23,14 @@ class Client:
     def __init__(self, unanswered: int, code: int = KafkaError._TIMED_OUT) -> None:
         self.left, self.code, self.asked = unanswered, code, 0
         self.waits: list[float] = []  # seconds
+        self.refreshed: list[str] = []  # topics whose metadata was requested again
         self.hidden: Mapping[str, int] = {}  # topic → the error of its description
         self.reports: Callable[[], None] = lambda: None
 
-    def list_topics(self, timeout: float) -> Any:
+    def list_topics(self, topic: str = "", *, timeout: float) -> Any:
+        if topic:
+            self.refreshed.append(topic)
+            return SimpleNamespace(topics={topic: 1}, cluster_id="c")
         self.asked += 1
         if self.asked <= self.left:
             raise KafkaException(KafkaError(self.code))
@@ -107,13 +111,15 @@ def test_what_a_broker_refuses_is_not_asked_again() -> None:
     assert client.asked == 1
 
 
-def test_only_partitions_without_a_leader_are_asked_again_after_a_pause() -> None:
-    client = Client(2, KafkaError.NOT_LEADER_FOR_PARTITION)
+@pytest.mark.parametrize("code", [KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.FENCED_LEADER_EPOCH])
+def test_only_partitions_without_a_leader_are_asked_again_after_a_pause(code: int) -> None:
+    client = Client(2, code)
     partitions = [TopicPartition("t", number) for number in range(3)]
     offsets = cluster_of(client).offsets(partitions, OffsetSpec.latest())
     assert offsets == {("t", 0): 10, ("t", 1): 31, ("t", 2): 12}
     pauses = [seconds for seconds in client.waits if seconds > 0]
     assert len(pauses) == 2, "one before each further request"
+    assert client.refreshed == ["t", "t"], "the client would send what it has cached again"
 
 
 def test_a_topic_that_may_be_there_is_hidden_and_one_that_is_not_there_is_not() -> None:

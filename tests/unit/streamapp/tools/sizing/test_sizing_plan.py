@@ -8,17 +8,20 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from streamapp.cli.main import main
 from streamapp.errors import StreamappError, UsageError
+from streamapp.tools.sizing.busiest_worker import busiest_worker
 from streamapp.tools.sizing.delays import LatencyError, least_p99
 from streamapp.tools.sizing.measured_costs import Costs, read_costs
 from streamapp.tools.sizing.sizing_plan import HotModelError, SizingPlan, plan_of
 from streamapp.tools.sizing.worker_load import backlog_rate, load_of, record_us
 from streamapp.tools.sizing.workload import GUARANTEES, Workload
+from topics.clients.partitioner import partition_of
 
 ROUND = Costs(
     record_us=2.0,
@@ -75,6 +78,36 @@ def test_a_plan_with_a_hot_model_by_hand() -> None:
     share = 0.2 + 0.8 * (1 / 3 + math.sqrt(2 * math.log(3) / 30_000))
     assert planned.workers == 3
     assert planned.busiest_records_per_s == pytest.approx(300_000 * share, rel=1e-3)
+
+
+MODELS, EXPONENT = 1_000, 1.1
+
+
+@pytest.mark.parametrize("workers", [2, 4, 8, 16])
+def test_the_busiest_worker_by_zipfs_law_is_that_of_real_keys(workers: int) -> None:
+    """The largest share of records with murmur2's places in 64 partitions, the mean over 40 sets of keys."""
+    weights = 1.0 / np.arange(1, MODELS + 1) ** EXPONENT
+    weights /= weights.sum()
+    largest = []
+    for salt in range(40):
+        places = [partition_of(b"%d-model-%d" % (salt, number), 64) % workers for number in range(MODELS)]
+        largest.append(np.bincount(places, weights=weights).max())
+    planned = busiest_worker(ROUND, Workload(1_000, MODELS, 100, 250, zipf=EXPONENT), workers, 100.0)
+    assert planned.share == pytest.approx(np.mean(largest), rel=0.06)  # means of 40 and of 64 draws
+
+
+@pytest.mark.parametrize("models", [3, 500, 501, 2_000_000])
+@pytest.mark.parametrize("exponent", [0.0, 0.7, 1.0, 1.3])
+def test_the_share_of_the_hottest_model_is_that_of_zipfs_law(models: int, exponent: float) -> None:
+    weights = 1.0 / np.arange(1, models + 1) ** exponent
+    assert Workload(1, models, 1, 250, zipf=exponent).hottest_share == pytest.approx(
+        1.0 / weights.sum(), rel=1e-5
+    )
+
+
+def test_a_skew_that_no_number_of_workers_can_carry_is_refused() -> None:
+    with pytest.raises(HotModelError, match="the busiest model gets"):
+        plan_of(Workload(2_000_000, 10_000, 160, 250, zipf=1.5), ROUND)
 
 
 @given(workloads, st.floats(1.0, 4.0))
@@ -143,11 +176,18 @@ def calculated(expression: str) -> float:
     return float(eval(words, {"__builtins__": {}, "sqrt": math.sqrt, "log": math.log}))
 
 
-@given(workloads, st.none() | st.floats(0.01, 0.3))
+SKEWS = st.one_of(
+    st.just({}),
+    st.builds(lambda share: {"hottest": share}, st.floats(0.01, 0.3)),
+    st.builds(lambda exponent: {"zipf": exponent}, st.floats(0.0, 1.5)),
+)
+
+
+@given(workloads, SKEWS)
 def test_each_step_of_the_derivation_can_be_calculated_again(
-    workload: Workload, hottest: float | None
+    workload: Workload, skew: dict[str, float]
 ) -> None:
-    planned = plan(Workload(**{**vars(workload), "hottest": hottest}))
+    planned = plan(Workload(**{**vars(workload), **skew}))
     if planned is None:
         return
     for line in planned.derivation:
@@ -205,6 +245,9 @@ def test_a_model_that_outgrows_a_core_is_named_with_the_way_out() -> None:
         ({"hottest": 0.001}, r"--hottest 0.001 must be at least 0.01 .*--models 100"),
         ({"hottest": 1.5}, "at most 1"),
         ({"replicas": 0}, "--replication 0 must be at least 1"),
+        ({"zipf": -0.1}, "--zipf -0.1 must be from 0 to 5"),
+        ({"zipf": math.nan}, "--zipf nan must be from 0 to 5"),
+        ({"zipf": 1.1, "hottest": 0.2}, "--zipf 1.1 and --hottest 0.2 must not be given together"),
     ],
 )
 def test_bad_input_is_named(words: dict[str, Any], text: str) -> None:
