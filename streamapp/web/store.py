@@ -210,6 +210,9 @@ class Store:
             self._prepare(path)
             if self._lock_file is not None:
                 self._open_others(path)
+        except StreamappError:
+            self.close()
+            raise
         except sqlite3.DatabaseError as error:
             self.close()
             message = f"--state {path}: {error}; name another file (what is lost is read from the topics)"
@@ -245,8 +248,12 @@ class Store:
                 f"BEGIN; {_UPGRADES[version]} PRAGMA user_version = {VERSION}; COMMIT;"
             )
         elif version != VERSION:
-            message = f"it has format {version}, this release reads format {VERSION}"
-            raise sqlite3.DatabaseError(message)
+            message = (
+                f"--state {path}: it has format {version}, this release reads {min(_UPGRADES)} to {VERSION}; "
+                "run the release that wrote it, or a later one, or name another file (labels that were not "
+                "sent stay in this one)"
+            )
+            raise StreamappError(message)
 
     def _open_others(self, path: Path | str) -> None:
         self._reader = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
