@@ -36,7 +36,7 @@ class LivePartitions:
     @property
     def is_at_rest(self) -> bool:
         """Whether no record waits here, and none was given back."""
-        return all([order.is_at_rest for order in self.orders.values()])
+        return all(order.is_at_rest for order in self.orders.values())
 
     @property
     def is_behind(self) -> bool:

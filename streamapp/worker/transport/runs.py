@@ -256,10 +256,7 @@ class TimeOrder:
     @property
     def is_at_rest(self) -> bool:
         """Whether no record waits here, and none was given back."""
-        for ahead in self._order:  # without calls: each turn looks at each topic of each partition
-            if ahead.n or ahead.released:
-                return False
-        return True
+        return not [ahead for ahead in self._order if ahead.n or ahead.released]
 
     def wanted(self, now: float = 0.0) -> list[ReadAhead]:
         """Return the topics to fetch at `now`: those that do not hold two runs, or some megabytes, yet.
@@ -396,7 +393,7 @@ def wanted_of(orders: Sequence[TimeOrder], most_inflated: int, now: float = 0.0)
     partitions. These records may never come (their topic has no leader, or `max.task.idle.ms` is long). So a
     partition that has waited for long gives back its batches, and gets them again when the records have come.
     """
-    if all([order.is_at_rest for order in orders]):
+    if all(order.is_at_rest for order in orders):
         return [ahead for order in orders for ahead in order.topics.values()]
     holding = [order for order in orders if order.n_waiting and order.inflated]
     holding.sort(key=lambda order: -order.inflated)
