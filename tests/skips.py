@@ -29,7 +29,7 @@ ALLOWED = {
     r"python3\.\d+ is not here": "a machine without that Python",
     r"needs pidfd_open .*": "a system that is no Linux",
     r"file systems cannot be mounted here": "a user who is not root, a container without the right",
-    r"the cgroups of CPU cannot be written here": "a container without rights on cgroups",
+    r"the cgroups of (CPU|memory) cannot be written here": "a container without rights on cgroups",
 }
 """A pattern of the reason, and where that is so."""
 
