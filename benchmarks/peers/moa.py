@@ -45,6 +45,16 @@ WARM_UP = 2
 
 
 @dataclass(frozen=True)
+class Build:
+    """A build of MOA, and the programs that run its classifiers."""
+
+    name: str
+    """Folder of the compiled programs in the cache."""
+    sources: Sequence[Path]
+    jars: Sequence[Path]
+
+
+@dataclass(frozen=True)
 class MoaRun:
     """The result of a run of MOA; ``seconds`` of every repeat, ``splits`` as (record, attribute, test,
     weight).
@@ -164,7 +174,9 @@ class Evaluated:
     """[point, 9]: record; accuracy, kappa, kappa temporal, kappa M over all records, then over the window."""
 
 
-def evaluate(rows: Rows, learner: str, *, window: int = 1000, every: int = 1000) -> Evaluated:
+def evaluate(
+    rows: Rows, learner: str, *, window: int = 1000, every: int = 1000, build: Build | None = None
+) -> Evaluated:
     """Let a classifier, named as on MOA's command line, predict and learn the rows, and evaluate it."""
     with tempfile.TemporaryDirectory(prefix="grove-moa-") as name:
         place = Path(name)
@@ -182,7 +194,7 @@ def evaluate(rows: Rows, learner: str, *, window: int = 1000, every: int = 1000)
         (place / "job").write_text(
             "".join(f"{key}={value}\n" for key, value in job.items()), encoding="utf-8"
         )
-        _java(["Baselines", str(place / "job")])
+        _java(["Baselines", str(place / "job")], build)
         return Evaluated(
             np.fromfile(place / "predictions", "<i4"),
             np.fromfile(place / "votes", "<f8").reshape(len(rows.y), rows.classes),
@@ -191,7 +203,7 @@ def evaluate(rows: Rows, learner: str, *, window: int = 1000, every: int = 1000)
 
 
 def ensemble(
-    rows: Rows, learner: str, *, repeats: int = 1, seed: int | None = None
+    rows: Rows, learner: str, *, repeats: int = 1, seed: int | None = None, build: Build | None = None
 ) -> tuple[list[float], float, int]:
     """Return the seconds of each repeat, the accuracy, and the bytes of a classifier of MOA over the rows.
 
@@ -200,7 +212,7 @@ def ensemble(
     counted.
     """
     often = {"repeats": repeats} if seed is None else {"seeds": ",".join([str(seed)] * repeats)}
-    report = _ensemble(rows, learner, often)
+    report = _ensemble(rows, learner, often, build)
     return report["seconds"], report["correct"] / len(rows.y), report["bytes"]
 
 
@@ -210,7 +222,7 @@ def ensemble_accuracies(rows: Rows, learner: str, seeds: Sequence[int]) -> list[
     return [hits / len(rows.y) for hits in report["hits"]]
 
 
-def _ensemble(rows: Rows, learner: str, often: dict[str, Any]) -> dict[str, Any]:
+def _ensemble(rows: Rows, learner: str, often: dict[str, Any], build: Build | None = None) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="grove-moa-") as name:
         place = Path(name)
         np.column_stack([rows.x, rows.y, np.ones(len(rows.y))]).astype("<f8").tofile(place / "columns")
@@ -225,7 +237,7 @@ def _ensemble(rows: Rows, learner: str, often: dict[str, Any]) -> dict[str, Any]
         (place / "job").write_text(
             "".join(f"{key}={value}\n" for key, value in job.items()), encoding="utf-8"
         )
-        report: dict[str, Any] = json.loads(_java(["Ensembles", str(place / "job")]).splitlines()[-1])
+        report: dict[str, Any] = json.loads(_java(["Ensembles", str(place / "job")], build).splitlines()[-1])
     return report
 
 
@@ -264,5 +276,6 @@ def jars() -> list[Path]:
     return [fetch_jar(*jar) for jar in JARS]
 
 
-def _java(arguments: list[str]) -> str:
-    return run_java(["-cp", class_path("moa", DRIVERS, jars()), *arguments])
+def _java(arguments: list[str], build: Build | None = None) -> str:
+    build = build or Build("moa", DRIVERS, tuple(jars()))
+    return run_java(["-cp", class_path(build.name, build.sources, build.jars), *arguments])
