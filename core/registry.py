@@ -32,7 +32,6 @@ FAMILIES: Final = {
     "schedules": "core.learners.hoeffding.schedules",
     "leaf_models": "core.leaf_models",
     "drift": "core.drift",
-    "inputs": "core.inputs",
     "queries": "core.active.queries",
     "budgets": "core.active.budgets",
     "acquirers": "core.active.acquirers",
@@ -43,7 +42,7 @@ PACKAGES: Final = {"streams": "core.streams", **FAMILIES}
 """All families, and the package of each."""
 
 
-NO_PLUGINS: Final = ("base", "protocol", "dispatch", "arrays", "input_watch")
+NO_PLUGINS: Final = ("base", "protocol", "dispatch", "arrays")
 """Modules of a family that are not plug-ins; modules whose names begin with ``_`` are no plug-ins either."""
 
 PLUGIN_FOLDERS: Final = ("presets", "baselines")
@@ -256,7 +255,6 @@ SINGULAR = {
     "schedules": "schedule",
     "leaf_models": "leaf model",
     "drift": "drift detector",
-    "inputs": "input detector",
     "queries": "query strategy",
     "budgets": "budget",
     "acquirers": "acquirer",

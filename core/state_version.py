@@ -129,6 +129,8 @@ _SCORING: Final = (
     "variable_uncertainty",
 )
 
+_SCHEDULED: Final = (*LEARNERS_OF_4, "hat", "hoeffding_adaptive_tree", "hoeffding_tree", "vfdt")
+
 NEW_WORDS: Final[Mapping[int, frozenset[str]]] = {
     6: frozenset(
         {
@@ -181,7 +183,15 @@ NEW_WORDS: Final[Mapping[int, frozenset[str]]] = {
             ),
         }
     ),
-    10: frozenset({"drift.input", "drift[]"}),
+    10: frozenset(
+        {
+            "learner.efhat",
+            "learner.extremely_fast_hoeffding_adaptive_tree",
+            "learner.last",
+            "learner.plastic",
+            *(f"learner.{name}.schedule=change" for name in _SCHEDULED),
+        }
+    ),
 }
 """By version: words of specs that all releases of earlier versions refused, as `_words` spells them."""
 
@@ -242,11 +252,6 @@ def check_words(spec: Mapping[str, Any], version: int) -> None:
 def _words(part: str, value: Any, version: int) -> Iterator[str]:
     """Yield a part of a spec as words: ``part``, then with ``.plugin``, ``.parameter``, ``=value``."""
     yield part
-    if part == "drift" and isinstance(value, list):
-        yield f"{part}[]"
-        for detector in value:
-            yield from _words(part, detector, version)
-        return
     body = {"name": value} if isinstance(value, str) else value
     if not isinstance(body, dict) or part == "class_weights":
         return

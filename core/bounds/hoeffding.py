@@ -18,8 +18,8 @@ class Plugin(Bound):
     (Domingos and Hulten 2000).
     """
 
-    delta: float = number(1e-7, above=0.0, below=1.0)
-    """Probability that the true gap differs by more than ε."""
+    delta: float = number(1e-7, above=0.0, at_most=1.0)
+    """Probability that the true gap differs by more than ε; 1: any lead is enough."""
     bound_factor: float = number(1.0, at_least=1.0, at_most=2.0)
     """Multiple of ε that the lead must exceed: 1 in VFDT, 2 for separate intervals."""
 

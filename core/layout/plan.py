@@ -92,7 +92,7 @@ class PlanRecord(Record):
     arrays: int = word("position: offsets in the learner's blocks (BlockLayout.offsets)")
     window_bits: int = word("position in the model: the bits of the evaluation window")
     reservoir_key: int = word("random key of the reservoirs in which leaves keep records")
-    node_detector: int = word("kind of the detectors that watch nodes")
+    node_detector: int = word("kind of the detectors that watch nodes, or the leaves of a schedule")
     node_detector_at: int = word("position of their parameters")
     leaf_model_state: int = word("first word of the leaf model's state in a leaf record")
     theta_key: int = word("random key of posterior samples")
@@ -113,10 +113,6 @@ class PlanRecord(Record):
     measure_words: int = word("words of this section, 0: measures are not kept")
     curve: int = word("position in the model: the LearningCurve")
     curve_words: int = word("words of this section, 0: no learning curve is kept")
-    inputs: int = word("kind of the input detector")
-    inputs_at: int = word("position of its parameters")
-    inputs_state: int = word("position in the model: the InputState")
-    input_words: int = word("words of this section, 0: inputs are not watched")
     subtrees: int = word("first word of the Subtree in a node record; 0: none")
     subtree_detector: int = word("kind of the detectors that watch subtrees")
     subtree_detector_at: int = word("position of their parameters")
@@ -129,6 +125,8 @@ class PlanRecord(Record):
     )
     weighting: int = word("how labels are weighted by class (core/class_weights.py)")
     class_weights: int = word("position: the given weight of each class")
+    against_none: int = word("1: the best test is compared with no split, not with the second best test")
+    judges: int = word("1: the schedule gets the errors of a leaf's votes")
     score: int = word("kind of the score of the answer that the strategy uses (core/active/scores.py)")
 
     def nominal_column(self, number: int) -> NominalColumn:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from core.kernels.jit import kernel, part
 from core.kernels.records import Words
-from core.layout.learning import Row, Work
+from core.layout.learning import NO_CLASS, Row, Work
 from core.layout.plan import PlanRecord
 from core.layout.tree import Leaf, Node, Tree
 from core.leaf_models import mc
@@ -188,8 +188,13 @@ def votes(plan: PlanRecord, p, tree: Tree, node: Node, row: Row, scratch, out) -
 
 
 @kernel
-def account(plan: PlanRecord, p, tree: Tree, node: Node, row: Row, hint: int, work: Work) -> None:
+def account(plan: PlanRecord, p, tree: Tree, node: Node, row: Row, hint: int, work: Work) -> int:
     """Let all units learn the record, then the scale."""
+    predicted = NO_CLASS
+    if plan.judges != 0:
+        for c in range(tree.model.classes):
+            work.votes[c] = 0.0
+        predicted, _ = votes(plan, p, tree, node, row, work.scratch, work.votes)
     state = state_of(plan, tree.leaf_of(node))
     inputs = work.scratch
     k, weight_left = max(tree.model.classes, row.label + 1), row.weight
@@ -204,3 +209,4 @@ def account(plan: PlanRecord, p, tree: Tree, node: Node, row: Row, hint: int, wo
         weight_left -= share
     if weight_left > 0.0:
         widen_scale(plan, state, row.xs, weight_left)
+    return predicted

@@ -53,5 +53,6 @@ def votes(plan: PlanRecord, p, tree: Tree, node: Node, row: Row, scratch, out) -
 
 
 @kernel
-def account(plan: PlanRecord, p, tree: Tree, node: Node, row: Row, hint: int, work: Work) -> None:
+def account(plan: PlanRecord, p, tree: Tree, node: Node, row: Row, hint: int, work: Work) -> int:
     """Update nothing: the leaf model has no state."""
+    return majority(plan, tree, node) if plan.judges != 0 else NO_CLASS

@@ -112,8 +112,11 @@ def normalise(values, k: int) -> None:
 
 
 @kernel
-def account(plan: PlanRecord, p, tree: Tree, node: Node, row: Row, hint: int, work: Work) -> None:
+def account(plan: PlanRecord, p, tree: Tree, node: Node, row: Row, hint: int, work: Work) -> int:
     """Update nothing: the leaf model has no state."""
+    if plan.judges != 0 and hint < 0:
+        return prediction(plan, p, tree, node, row, work)
+    return hint
 
 
 @kernel

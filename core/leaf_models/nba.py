@@ -34,17 +34,19 @@ def votes(plan: PlanRecord, p, tree: Tree, node: Node, row: Row, scratch, out) -
 
 
 @kernel
-def account(plan: PlanRecord, p, tree: Tree, node: Node, row: Row, hint: int, work: Work) -> None:
-    """Count the weight of the hits of both models."""
+def account(plan: PlanRecord, p, tree: Tree, node: Node, row: Row, hint: int, work: Work) -> int:
+    """Count the weight of the hits of both models; return the class of the better one."""
     leaf = tree.leaf_of(node)
     if plan.has(quirks.EMPTY_VOTES) and node.reach == 0:
         # MOA: an empty distribution has no majority, but the first maximum of no votes is class 0.
         leaf.bayes_right += row.weight if row.label == 0 else 0.0
-        return
+        return 0
     bayes = hint
     if bayes < 0:
         bayes = nb.prediction(plan, p, tree, node, row, work)
-    if mc.majority(plan, tree, node) == row.label:
+    majority = mc.majority(plan, tree, node)
+    if majority == row.label:
         leaf.majority_right += row.weight
     if bayes == row.label:
         leaf.bayes_right += row.weight
+    return bayes if leaf.majority_right <= leaf.bayes_right else majority

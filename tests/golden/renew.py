@@ -1,4 +1,4 @@
-"""Writes golden files anew: ``python -m tests.golden.renew trees|efdt|hat|cdt|baselines|curves``.
+"""Writes golden files anew: ``python -m tests.golden.renew trees|efdt|hat|capymoa|cdt|baselines|curves``.
 
 All but curves are of MOA.
 
@@ -10,6 +10,9 @@ A golden file changes only when what it holds was meant to change; the commit sa
   how many tests it installs.
 - ``moa_hat.json``: the CRC-32 of all predictions of MOA's HoeffdingAdaptiveTree on them, on a stream that
   drifts, and on two with holes; grace period 50 and δ 0.01, so that subtrees are replaced early and often.
+- ``capymoa_trees.json``: learners that only CapyMOA's build of MOA has (``pip install --no-deps
+  capymoa==0.15.1``): the CRC-32 of all predictions of LAST on them, with three detectors, and the hits of
+  PLASTIC and of its authors' EFHAT on those without holes. It takes half an hour.
 - ``cdt_trees.json``: what the trees of CDT's code other than C-Tree do, of which each is MOA's tree with
   some options (a criterion of benchmarks/moa among them): the splits, and the size.
 - ``moa_baselines.json``: what MOA's majority class, no change and naive Bayes answer, and what its evaluators
@@ -27,7 +30,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.datasets import GENERATED, REAL, load
-from benchmarks.peers import grove_tree, moa
+from benchmarks.peers import capymoa, grove_tree, moa
 from benchmarks.peers.result import Task
 
 HERE = Path(__file__).parent
@@ -87,6 +90,19 @@ def renew_hat():
         for stream in HAT_STREAMS
     }
     (HERE / "moa_hat.json").write_text(json.dumps(curves, indent=1) + "\n", encoding="utf-8")
+
+
+def renew_capymoa():
+    answers = {}
+    for stream in HAT_STREAMS:
+        rows = hat_rows(stream)
+        lasts = [learner for learner in capymoa.LEARNERS if learner.startswith("last")]
+        answers[stream] = {learner: crc(capymoa.predictions(rows, learner)) for learner in lasts}
+        if not stream.endswith(HOLES):
+            for learner in ("efhat", "plastic"):
+                hits = capymoa.predictions(rows, learner) == rows.y
+                answers[stream][learner] = int(hits.sum())
+    (HERE / "capymoa_trees.json").write_text(json.dumps(answers, indent=1) + "\n", encoding="utf-8")
 
 
 def cdt_options(name, delta):
@@ -181,6 +197,9 @@ def main(what):
         return
     if what == "hat":
         renew_hat()
+        return
+    if what == "capymoa":
+        renew_capymoa()
         return
     if what == "cdt":
         renew_cdt()

@@ -11,11 +11,13 @@ from tests.naive.boct import Boct
 from tests.naive.detectors import NoDetector
 from tests.naive.efdt import Efdt
 from tests.naive.evaluation import Evaluation
+from tests.naive.plastic import Plastic
 from tests.naive.queries import Always, CountBudget, Place, is_reserved
 from tests.naive.tree import HTree
 from tests.naive.ufft import Ufft
 
 TREES = {"h-tree": HTree, "c-tree": HTree, "corrh-tree": HTree, "mcdiarmid-tree": HTree, "efdt": Efdt}
+TREES |= {"last": HTree, "efhat": HTree, "plastic": Plastic}
 LEARNERS: dict[str, Any] = {**TREES, **BASELINES, "boct": Boct, "ufft": Ufft}
 
 

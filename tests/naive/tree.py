@@ -16,10 +16,12 @@ from tests.naive.criteria import (
     moa_gini,
     smallest_left,
 )
+from tests.naive.detectors import HddmA
 from tests.naive.idbd import Units
 from tests.naive.imac import Imac
 from tests.naive.observers import Exact, Gaussian, Histogram, Nominal, Qda, add, is_missing
 from tests.naive.votes import first_maximum, from_logarithms, log_bayes, moa_bayes, normalised
+from tests.naive.window_detectors import Adwin
 
 
 @dataclass
@@ -65,6 +67,10 @@ class Options:
     algorithm: str = "h-tree"
     revisit: float = 2000.0
     watched_nodes: str = "leaves"
+    change_detector: str = "adwin"
+    change_confidence: float = 0.002
+    against_none: bool = False
+    max_branch_length: int = 1
 
 
 @dataclass
@@ -124,6 +130,8 @@ class Node:
         self.interval = self.options.grace_period
         self.imac = None
         self.units = Units()
+        self.detector = None
+        self.level = "in-control"
         self.at_last_attempt = self.weight()
 
     def observed_weight(self):
@@ -273,6 +281,8 @@ class HTree:
             nodes.append(leaf)
         if self.options.leaf_model == "nba":
             self.count_right(nodes, x, label, weight)
+        if self.options.schedule == "change":
+            self.judge(leaf, self.predict(x)[0] != label)
         if self.options.leaf_model == "idbd":
             leaf.units.learn(self.options, x, label, weight, self.classes)
         leaf.learn(x, label, weight)
@@ -300,11 +310,23 @@ class HTree:
         """Return whether the schedule wants an attempt after a record."""
         if leaf.frozen:
             return False
+        if self.options.schedule == "change":
+            return leaf.observed_weight() >= self.options.grace_period and leaf.level == "drift"
         if self.options.schedule != "imac":
             return leaf.weight() - leaf.at_last_attempt >= leaf.interval
         if leaf.imac is None:
             leaf.imac = Imac(self, leaf)
         return leaf.imac.observe(x, label, weight)
+
+    def judge(self, leaf, error):
+        """Tell the detector of a leaf whether the leaf's vote was wrong."""
+        if leaf.detector is None:
+            confidence = self.options.change_confidence
+            leaf.detector = {
+                "adwin": lambda: Adwin(confidence, compat="moa" if self.options.moa else None),
+                "hddm_a": lambda: HddmA(drift=confidence, warning=confidence),
+            }[self.options.change_detector]()
+        leaf.level = leaf.detector.update(float(error))
 
     def grow(self, node, branch):
         """Make the leaf of a value that was unknown when the node was split (MOA)."""
@@ -371,7 +393,8 @@ class HTree:
         if second is None or best.attribute is None or best.merit < 1e-10:
             return None
         bound = self.bound(leaf, self.classes)
-        return best if is_enough(self.options, best.merit - second.merit, bound) else None
+        lead = best.merit - (0.0 if self.options.against_none else second.merit)
+        return best if is_enough(self.options, lead, bound) else None
 
     def decide_moa(self, leaf):
         """Return the test to install (perhaps "do not split"), or None: MOA's order, ties to the last."""
@@ -391,7 +414,7 @@ class HTree:
             return suggestions[0]
         self.ranking = (suggestions[-1], suggestions[-2])
         bound = self.bound(leaf, len(leaf.distribution))
-        lead = suggestions[-1].merit - suggestions[-2].merit
+        lead = suggestions[-1].merit - (0.0 if self.options.against_none else suggestions[-2].merit)
         return suggestions[-1] if is_enough(self.options, lead, bound) else None
 
     def best_test(self, leaf, attribute):

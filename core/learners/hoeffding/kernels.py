@@ -43,7 +43,7 @@ from core.tree.statistics import (
 votes, account = leaf_models.dispatcher()
 update_numeric = observers.numeric_dispatcher()[0]
 update_nominal = observers.nominal_dispatcher()[0]
-observe = schedules.dispatcher()[0]
+observe, _, judge = schedules.dispatcher()
 
 PROBLEMS = soundness.PROBLEMS
 block_problem = soundness.block_problem
@@ -114,7 +114,11 @@ def train(plan: PlanRecord, tree: Tree, end: Node, row: Row, hint: int, work: Wo
         return count_alone(tree, end, row)
     if end.kind == LEAF:
         p = plan.parameters(plan.leaf_model_at)
-        account(plan.leaf_model, plan, p, tree, end, row, hint, work)
+        predicted = account(plan.leaf_model, plan, p, tree, end, row, hint, work)
+        if plan.judges != 0:
+            error = 0.0 if predicted == row.label else 1.0
+            p = plan.parameters(plan.schedule_at)
+            judge(plan.schedule, plan, p, tree, end, tree.leaf_of(end), error)
     tree.labels += 1
     node, due = end, False
     while True:

@@ -90,6 +90,8 @@ class HoeffdingLearner(Learner):
     compiled: ClassVar[bool] = False
     """``core/learners/hoeffding/split_decision.py`` decides, so that failed attempts need no Python."""
 
+    against_none: ClassVar[bool] = False
+    """The best test has to lead no split by ε (EFDT), not the second best test."""
     last_of_two: ClassVar[bool] = False
     """A leaf with equal weight of the only two classes votes for the second class, not for the first [D9]."""
 
@@ -150,7 +152,9 @@ class HoeffdingLearner(Learner):
         weight above ``tie``·R² is enough for any gap (infinite: never). NaN: there is no such number.
         """
         constant = self.bound.constant
-        return (math.nan if constant is None else constant * self.bound.factor**2), math.inf
+        if constant is None or self.against_none:
+            return math.nan, math.inf
+        return constant * self.bound.factor**2, math.inf
 
     @property
     def can_be_rough(self) -> bool:
@@ -158,7 +162,7 @@ class HoeffdingLearner(Learner):
         observer = registry.module("observers", self.numeric_observer.name)
         criterion = registry.module("criteria", self.criterion.name)
         rough = hasattr(observer, "propose_roughly") and hasattr(criterion, "impurity_roughly")
-        return rough and not self.quirks
+        return rough and not self.quirks and not self.against_none
 
     @property
     def freezes(self) -> bool:
@@ -180,6 +184,9 @@ class HoeffdingLearner(Learner):
     def watches_inner_nodes(self) -> bool:
         """Whether the schedule, not ``revisit_weight``, determines when an inner node is evaluated."""
         return False
+
+    restructures: ClassVar[bool] = False
+    """A test that replaces another one keeps the subtree, rearranged (``max_branch_length``)."""
 
     def revise(self, model: HasState, tree: Tree, node: Node, leaf: Leaf) -> Decision | None:
         """Return the decision on an inner node that is due for a revision; None: no change."""
@@ -302,7 +309,12 @@ class HoeffdingLearner(Learner):
         return float(low), float(high)
 
     def plugins(self) -> list[tuple[int, Parameters]]:
-        return [(offset(PlanRecord, axis), getattr(self, axis)) for axis in PLAN_ORDER]
+        parts: list[tuple[int, Parameters]] = [
+            (offset(PlanRecord, axis), getattr(self, axis)) for axis in PLAN_ORDER
+        ]
+        if self.schedule.judges:
+            parts.append((offset(PlanRecord, "node_detector"), self.schedule.detector(self.compat)))
+        return parts
 
     def shared_words(self, dims: Dimensions) -> int:
         """Return the number of words that the numeric observers of all leaves share."""
@@ -330,6 +342,8 @@ class HoeffdingLearner(Learner):
         elif dims.halves and self.only_multiway and not self.quirks & quirks.STOPS_AT_MISSING:
             plan.route_ahead = prefetch.HALVES
         plan.schedule_ranked = self.schedule.ranked
+        plan.judges = self.schedule.judges
+        plan.against_none = self.against_none
         # MOA's schedule counts inherited weight: only the learner can compute whether a leaf is due.
         plan.compiled = self.compiled and not self.quirks
         # In a plain split a new leaf needs nothing from the leaf that was split, and no state of a schedule.

@@ -60,7 +60,8 @@ def decide_ranking(plan: PlanRecord, tree: Tree, node: Node, leaf: Leaf, out) ->
     out[ranking.EPSILON], out[ranking.EVIDENCE] = epsilon, case.weight
     if out[ranking.SUGGESTIONS] == 1.0:
         return ONLY
-    return decide_lead(plan, out[ranking.BEST_MERIT] - out[ranking.SECOND_MERIT], epsilon)
+    other = 0.0 if plan.against_none != 0 else out[ranking.SECOND_MERIT]
+    return decide_lead(plan, out[ranking.BEST_MERIT] - other, epsilon)
 
 
 @kernel

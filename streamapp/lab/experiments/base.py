@@ -28,7 +28,6 @@ PAPERS = (
     "cdt_figure",
     "cdt_table",
     "drift_detectors",
-    "drift_inputs",
     "lft_balance",
     "lft_electricity",
     "lft_learning_curves",

@@ -28,6 +28,8 @@ BEGINS: Final = ("created", "reset", "imported", "promoted")
 """Events that begin another model under the same key: its curve starts again."""
 NEW_TREE: Final = ("new tree", "background tree took over")
 """Actions of a drift that replace a tree, so that its nodes are new."""
+RENUMBERED: Final = ("efhat", "hat")
+"""Learners whose nodes get other numbers without an event."""
 
 Order = Literal["key", "records", "labels", "accuracy", "splits", "drifts", "last_ms", "drift_ms"]
 ORDERS: Final = ("key", "records", "labels", "accuracy", "splits", "drifts", "last_ms", "drift_ms")
@@ -241,7 +243,7 @@ class Watched(TopicCopy):
     def _renumbers(self, key: str) -> bool:
         """Return whether the nodes of a model's tree are renumbered without an event."""
         row = self._connection.execute("SELECT learner FROM model WHERE key = ?", [key]).fetchone()
-        return row is not None and row[0] == "hat"
+        return row is not None and row[0] in RENUMBERED
 
     # -- reading ------------------------------------------------------------------------------------------
 

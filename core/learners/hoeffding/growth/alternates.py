@@ -13,7 +13,7 @@ from core.layout.model import Ints
 from core.layout.tree import ABSENT, LEAF, NO_SLOT
 from core.learners.hoeffding.decision import HasState, tree_of
 from core.learners.hoeffding.growth import splitting
-from core.learners.hoeffding.growth.revision import close_gap
+from core.learners.hoeffding.growth.removal import close_gap
 from core.tree import views
 from core.tree.children import grow
 from core.tree.views import TreeView, tree_view

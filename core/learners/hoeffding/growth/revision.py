@@ -1,9 +1,9 @@
 """Revision of splits (EFDT): changes of the due nodes of a path, and the removal of subtrees.
 
 Inner nodes keep their leaf records and keep learning, so memory grows with all nodes, not only with the
-leaves; the caps count all of them [D1]. A revision that removes a subtree closes the gap: the node records
-after it move up, with parents still before their children, and the leaf records are chained to the free
-records. So a tree needs no more room than its largest state did, however often it was revised.
+leaves; the caps count all of them [D1]. A revision that removes a subtree leaves no gap
+(core/learners/hoeffding/growth/removal.py). So a tree needs no more room than its largest state did, however
+often it was revised.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from dataclasses import replace
 import numpy as np
 
 from core.events import Event, NodeTest, Pruned, Split
-from core.layout.model import Ints
-from core.layout.tree import ABSENT, LEAF, NO_NODE, NO_SLOT
+from core.layout.tree import ABSENT, LEAF
 from core.learners.hoeffding import reevaluation, split_attempt
 from core.learners.hoeffding.decision import FORGET, Decision, HasState, tree_of
-from core.learners.hoeffding.growth import splitting
-from core.tree import views
+from core.learners.hoeffding.growth import restructuring, splitting
+from core.learners.hoeffding.growth.removal import cut_subtree, nodes_below
 from core.tree.views import TreeView, tree_view
 
 
@@ -74,14 +73,18 @@ def carry_out(model: HasState, t: int, node: int, decision: Decision, row: int, 
         splitting.watch_again(model, t, node)
         had = splitting.masses_of(model, t, node)
         return replace(splitting.event_of(decision, node, row, index, depth, had), former=former)
-    cut_subtree(model, tree, node)
     if decision.action == "pruned":
+        cut_subtree(model, tree, node)
         model.spec.learner.resume(tree, int(tree.block.node(node).slot))
         grow_again(model, tree)
         grounds = decision.merits, decision.bound, decision.n, decision.reason
         return Pruned(row, index, node, *grounds, former, depth)
     number = model.block_places.index(t)
-    event = splitting.install(model, t, node, decision, row, index)
+    if model.spec.learner.restructures:
+        event = restructuring.replace_test(model, t, node, decision, row, index)
+    else:
+        cut_subtree(model, tree, node)
+        event = splitting.install(model, t, node, decision, row, index)
     t = model.block_places[number]  # making room may have moved it
     grow_again(model, tree_view(model.plan, model.ints, t))
     return replace(event, former=former) if isinstance(event, Split) else event
@@ -103,7 +106,7 @@ def move_threshold(model: HasState, tree: TreeView, node: int, decision: Decisio
 def fits(model: HasState, t: int, node: int, decision: Decision) -> bool:
     """Return whether the tree is within its caps if the leaves of a test replace a subtree."""
     tree = tree_view(model.plan, model.ints, t)
-    block, gone = tree.block, below(tree, node)
+    block, gone = tree.block, nodes_below(tree, node)
     kinds = tree.nodes.kind[gone]
     leaves = int(block.leaves) - np.count_nonzero(kinds == LEAF)
     inner = int(block.splits) - np.count_nonzero((kinds != LEAF) & (kinds != ABSENT))
@@ -125,57 +128,3 @@ def grow_again(model: HasState, tree: TreeView) -> None:
     slots = nodes.slot[nodes.kind == LEAF]
     for slot in slots[np.isinf(tree.leaf_records.next[slots])].tolist():
         model.spec.learner.resume(tree, slot)
-
-
-def below(tree: TreeView, node: int) -> Ints:
-    """Return the numbers of the nodes below a node, ascending."""
-    numbers: list[int] = []
-    waiting = [node]
-    while waiting:
-        record = tree.block.node(waiting.pop())
-        if record.kind not in (LEAF, ABSENT):
-            children = range(record.child, record.child + record.children)
-            numbers += children
-            waiting += children
-    return np.array(sorted(numbers), dtype=np.int64)
-
-
-def cut_subtree(model: HasState, tree: TreeView, node: int) -> None:
-    """Make an inner node a leaf that keeps its leaf record; close the gap that its subtree leaves."""
-    gone, nodes = below(tree, node), tree.nodes
-    slots = nodes.slot[gone]
-    for slot in slots[slots >= 0].tolist():
-        splitting.free_slot(model, tree, slot)
-    record = tree.block.node(node)
-    if not tree.block.paths:  # only leaves count routed records
-        record.routed += nodes.routed[gone].sum()
-    record.kind, record.children = LEAF, 0
-    views.end_here(tree, node)
-    close_gap(tree, gone)
-
-
-def close_gap(tree: TreeView, gone: Ints) -> None:
-    """Remove nodes from a tree, by number, that no remaining node leads to, and free their leaf records."""
-    count, nodes = int(tree.block.nodes), tree.nodes
-    stays = np.ones(count, dtype=np.bool_)
-    stays[gone] = False
-    number_now = np.cumsum(stays) - 1
-    n_left = int(np.count_nonzero(stays))
-    tree.node_ints[:n_left] = tree.node_ints[:count][stays]
-    tree.node_ints[n_left:count] = 0
-    nodes.parent[n_left:count], nodes.slot[n_left:count] = NO_NODE, NO_SLOT
-    kept = nodes[:n_left]
-    kept.child = number_now[kept.child]
-    has_parent = kept.parent >= 0
-    kept.parent[has_parent] = number_now[kept.parent[has_parent]]
-    if tree.shape.subtree:
-        states = tree.subtree_states[:n_left]
-        has_alternate, is_beside = states.alternate != 0, states.beside != 0
-        states.alternate[has_alternate] = number_now[states.alternate[has_alternate]]
-        states.beside[is_beside] = number_now[states.beside[is_beside] - 1] + 1
-    recorded = np.flatnonzero(kept.slot >= 0)
-    tree.leaf_records.node[kept.slot[recorded]] = recorded
-    tree.block.nodes = n_left
-    tree.block.leaves = int(np.count_nonzero(kept.kind == LEAF))
-    tree.block.splits = int(np.count_nonzero((kept.kind != LEAF) & (kept.kind != ABSENT)))
-    tree.block.depth = kept.depth.max()

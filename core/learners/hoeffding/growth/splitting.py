@@ -166,10 +166,15 @@ def described_event(words: list[float], row: int, index: int, member: int | None
 
 def divided(model: HasState, t: int, node: int, decision: Decision) -> tuple[Any, int]:
     """Return the class masses of the branches of a test (float64[branch, class]), and how many exist."""
+    return divided_by(model, t, node, test_of(decision))
+
+
+def divided_by(model: HasState, t: int, node: int, test: SplitTest) -> tuple[Any, int]:
+    """Return ``divided`` for a test that may not have been decided on."""
     plan, tree = model.plan.record, tree_of(model, t)
     leaf = tree.leaf_of(tree.node(node))
-    masses = divide(plan, tree, leaf, decision.attribute, decision.test, decision.value)
-    if decision.test == MULTIWAY and plan.has(quirks.ABSENT_BRANCHES):
+    masses = divide(plan, tree, leaf, test.attribute, test.kind, test.value)
+    if test.kind == MULTIWAY and plan.has(quirks.ABSENT_BRANCHES):
         # MOA makes branches up to the largest value seen, and later branches when their values come.
         return masses, int((masses >= 0.0).any(axis=1).sum())
     if plan.sorts:

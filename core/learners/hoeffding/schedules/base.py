@@ -10,6 +10,8 @@ at the end of the leaf record. Kernels of a module:
     chooses the next attempt after an attempt that has not split the leaf. ranking: the one that failed
     (``core/learners/hoeffding/ranking.py:survey_leaf``); if ``ranked`` is false there is no ranking, and it
     must not be read.
+``judge(plan, p, tree, node, leaf, error)`` (of a schedule that ``judges``)
+    takes in the error of the leaf's vote, 0.0 or 1.0, before the leaf learns the record.
 ``problem(plan, p, tree, node, leaf) -> int``
     returns a problem of the state of a leaf (core/plugin.py), if there is one.
 
@@ -23,6 +25,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from core import registry
+from core.drift.base import Detector
 from core.plugin import Parameters
 from core.tree import quirks
 from core.tree.views import TreeView
@@ -38,6 +41,15 @@ class Schedule(Parameters):
     """A leaf is due at its ``next``, and only then."""
     ranked: ClassVar[bool] = True
     """``reschedule`` needs the ranking of the attempt that failed."""
+    judges: ClassVar[bool] = False
+    """The module has the kernel ``judge``, and a leaf has a detector."""
+
+    def detector(self, compat: str | None) -> Detector:
+        """Return the detector of the errors of a leaf, of a schedule that judges.
+
+        compat: of the learner.
+        """
+        raise NotImplementedError
 
     @property
     def step(self) -> float | None:
@@ -71,8 +83,8 @@ class Schedule(Parameters):
             yield "an attempt is overdue"
 
 
-def dispatcher() -> tuple[Any, Any]:
-    """Return ``observe(kind, …)`` and ``reschedule(kind, …)`` over all schedules."""
+def dispatcher() -> tuple[Any, Any, Any]:
+    """Return ``observe(kind, …)``, ``reschedule(kind, …)`` and ``judge(kind, …)`` over all schedules."""
     common, types = "plan, p, tree, node, leaf", "PlanRecord, Words, Tree, Node, Leaf"
     return (
         registry.dispatch(
@@ -87,6 +99,13 @@ def dispatcher() -> tuple[Any, Any]:
             "reschedule",
             f"{common}, ranking",
             signature=f"void({types}, Ranking)",
+        ),
+        registry.dispatch(
+            "schedules",
+            "judge",
+            f"{common}, error",
+            signature=f"void({types}, float64)",
+            needed_by=registry.no_plugin,
         ),
     )
 

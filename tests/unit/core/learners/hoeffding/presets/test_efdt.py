@@ -13,7 +13,7 @@ from core.layout.model import WORD
 from core.layout.tree import CATEGORY, LEAF, NUMERIC
 from core.learners.hoeffding import reevaluation
 from core.learners.hoeffding.decision import Decision, tree_of
-from core.learners.hoeffding.growth import revision
+from core.learners.hoeffding.growth import removal, revision
 from core.model import validate
 from core.model.model import Model
 from core.model_table import ModelTable
@@ -150,7 +150,7 @@ def test_counts_survive_pruning(which):
     inner = np.flatnonzero(tree.nodes.children > 0)
     depth = tree.nodes.depth[inner]
     number = {"root": 0, "first": inner[1], "deepest": inner[depth.argmax()], "last": inner[-1]}[which]
-    below = revision.below(tree, int(number))
+    below = removal.nodes_below(tree, int(number))
     leaves = np.count_nonzero(tree.nodes.kind[below] == LEAF)
     before, seen = table.model(0).summary(), tree.seen[tree.nodes.slot[number]].copy()
     node = tree.block.node(int(number))

@@ -1,1 +1,0 @@
-"""Soak: a worker under a long load, and what grows in it."""

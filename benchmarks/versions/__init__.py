@@ -1,1 +1,0 @@
-"""Versions: workers of the last release and of this tree in one group."""

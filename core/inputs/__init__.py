@@ -1,1 +1,0 @@
-"""Input detectors: compare the records that a model answers with earlier ones; they need no labels."""

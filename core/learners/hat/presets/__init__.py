@@ -1,0 +1,1 @@
+"""Adaptive trees that differ from HAT in how their leaves split."""
