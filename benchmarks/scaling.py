@@ -25,11 +25,13 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from benchmarks.restart import Trial
 from benchmarks.restore import NO_SNAPSHOTS
@@ -47,7 +49,7 @@ from topics.definitions import TopicNames
 
 FULL_CORE_COMMIT_MS = 100.0  # the default of commit.interval.ms
 REBALANCED = "8x100,8x1000,8x10000,64x100,64x1000,64x10000"
-FEW_PARTITIONS = 8  # of the second backlog of --fit
+FEW_PARTITIONS = 8  # of the second backlog of --fit; the third has one
 
 
 class Scaling:
@@ -68,17 +70,14 @@ class Scaling:
                     yield self._line(count, kind, work)
 
     def fitted(self) -> Costs:
-        """Return costs with the CPU of a record and of a partition in a commit as one worker has them.
-
-        Two backlogs give two equations: one over all partitions, one over few of them.
-        """
+        """Return costs that one worker has with backlogs over all partitions, over few and over one."""
         flags = self._flags
         works = []
         with self._crew(1) as (trial, names):
-            for within in (flags.partitions, min(FEW_PARTITIONS, flags.partitions)):
+            for within in (flags.partitions, min(FEW_PARTITIONS, flags.partitions), 1):
                 load = KeyedLoad.draw(flags.records, flags.models, flags.partitions, 0.0, within)
                 works.append(work_together(trial, self._cluster, names, load, flags.share, flags.format))
-        return fit(self._costs, works[0], works[1])
+        return fit(self._costs, works)
 
     @contextmanager
     def _crew(self, count: int) -> Iterator[tuple[Trial, TopicNames]]:
@@ -120,27 +119,28 @@ class Scaling:
         }
 
 
-def fit(costs: Costs, many: SharedWork, few: SharedWork) -> Costs:
-    """Solve the CPU of one worker over many and over few partitions for a record and a partition of a commit.
+def fit(costs: Costs, works: Sequence[SharedWork]) -> Costs:
+    """Return costs with those of a record, a partition of a commit and a round as one worker has them.
 
-    The CPU of an idle worker and the fixed part of a commit are subtracted as `costs` has them.
+    `works` are backlogs of the same records over different numbers of partitions: each gives an equation. The
+    CPU of an idle worker, of a run and the fixed part of a commit are subtracted as `costs` has them.
     """
-    (a,), (b,) = many.workers, few.workers
-    varying_us = [
-        (worker.cpu_seconds - work.seconds * costs.idle_us / 1e6) * 1e6 - worker.commits * costs.commit_us
-        for worker, work in ((a, many), (b, few))
-    ]
-    parts = [worker.commits * sum(load > 0 for load in worker.loads) for worker in (a, b)]
-    divisor = a.records * parts[1] - b.records * parts[0]
-    partition = (
-        (a.records * varying_us[1] - b.records * varying_us[0]) / divisor
-        if divisor
-        else costs.commit_partition_us
+    rows, varying_us = [], []
+    for work in works:
+        (worker,) = work.workers
+        active = sum(load > 0 for load in worker.loads)
+        rows.append((worker.records, worker.commits * active, worker.runs / active))
+        spent_us = (worker.cpu_seconds - work.seconds * costs.idle_us / 1e6) * 1e6
+        varying_us.append(spent_us - worker.commits * costs.commit_us - worker.runs * costs.run_us)
+    record, partition, round_ = (max(0.0, cost) for cost in np.linalg.lstsq(np.array(rows), varying_us)[0])
+    models, size = works[0].workers[0].models, works[0].record_bytes
+    fixed = record - costs.byte_ns * size / 1_000.0 - costs.many_models_us * models / 10_000.0
+    return replace(
+        costs,
+        record_us=round(max(0.0, fixed), 3),
+        commit_partition_us=round(partition, 1),
+        round_us=round(round_, 1),
     )
-    partition = max(0.0, partition)
-    record = (varying_us[0] - partition * parts[0]) / a.records
-    fixed = record - costs.byte_ns * many.record_bytes / 1_000.0 - costs.many_models_us * a.models / 10_000.0
-    return replace(costs, record_us=round(max(0.0, fixed), 3), commit_partition_us=round(partition, 1))
 
 
 def numbers(text: str) -> list[int]:

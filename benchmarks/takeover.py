@@ -32,10 +32,11 @@ from benchmarks.rig.broker import broker, topics
 from benchmarks.rig.gaps import AnswerWatch
 from benchmarks.rig.member import Member
 from benchmarks.rig.producing import Backfill
-from benchmarks.rig.systems import GUARANTEES
+from benchmarks.rig.systems import GUARANTEES, spec
 from benchmarks.rig.visible import Cluster
 from streamapp.worker.compile_ahead import warm_kernels
 from streamapp.worker.control import DRAIN
+from streamapp.worker.task.task_config import TaskConfig
 from topics.definitions import TopicNames
 
 ATTRIBUTES: Final = 120  # a model of one leaf then has about 10 kB
@@ -174,7 +175,7 @@ def arguments() -> argparse.Namespace:
 
 def main() -> int:
     flags = arguments()
-    warm_kernels()
+    warm_kernels(TaskConfig(model_spec=spec("nba")).default_spec())
     with broker() as bootstrap:
         for end in flags.ends:
             for replicas in (0, 1):

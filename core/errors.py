@@ -49,3 +49,7 @@ class RowError(GroveError):
 
 class SnapshotError(GroveError):
     """Bytes that are not a snapshot this build can restore."""
+
+
+class OtherReleaseSnapshotError(SnapshotError):
+    """A snapshot whose format, state version or spec only other releases have."""

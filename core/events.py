@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 Action = Literal[
     "none",
@@ -108,6 +108,50 @@ class Drift(Event):
     """The two classes that the tree separates; None: the model has one tree for all classes."""
     member: int | None = None
     """Number of the forest's member that the detector watches; None: the model is no forest."""
+
+
+Watched = Literal["feature", "share", "class"]
+"""A feature of the records; the share of a record's answer, or its class."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A feature whose window differs from the reference."""
+
+    kind: Watched
+    attribute: int
+    """Its column; -1: it is no feature of the records."""
+    ks: float
+    """Kolmogorov and Smirnov's distance; of a category, the largest difference of a category's share."""
+    psi: float
+    """Population stability index."""
+    hellinger: float
+    """Hellinger distance, from 0 to 1."""
+    missing: tuple[float, float]
+    """Share of the records without a value, in the reference and in the window."""
+    unseen: float
+    """Share of the window's values that the reference does not have; 0 for numbers."""
+    p: float
+    """The smaller p-value of its two tests: of its values, and of the share of missing ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputsChanged(Event):
+    """The inputs of a window differ from the reference, which begins again with this record."""
+
+    detector: str
+    moved: tuple[Moved, ...]
+    """The features that moved, those with the smallest p-values first; at most MOVED_MAX."""
+    moved_count: int
+    """Number of all features that moved."""
+    window: int
+    """Records of the window."""
+    open_records: int
+    """Next records whose labels are requested because of the alarm."""
+
+
+MOVED_MAX: Final = 20
+"""Most features that an event lists: a record of it must not be as long as a schema."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,6 +108,9 @@ class Plan:
         if self.spec.evaluation.per_class:
             measures = measure_words(max(self.schema.declared_classes, 1)) * WORD
             remedies += f", or set evaluation.per_class to false, which saves {measures}"
+        if self.record.input_words:
+            inputs = int(self.record.input_words) * WORD
+            remedies += f", or leave 'input' out of drift, which saves {inputs}, or lower its features"
         return remedies
 
     def block_bytes(self, classes: int) -> float:

@@ -40,6 +40,7 @@ def plugins_of(spec: Spec) -> list[tuple[int, Parameters]]:
         (offset(PlanRecord, "drift"), spec.drift),
         (offset(PlanRecord, "strategy"), spec.query),
         (offset(PlanRecord, "budgeting"), spec.budget),
+        (offset(PlanRecord, "inputs"), spec.inputs),
         *spec.learner.plugins(),
     ]
 
@@ -125,7 +126,8 @@ class PlanWords:
         plan.code_shift = code_bits(dims.classes).bit_length() - 1
         plan.every = spec.evaluation.every
         plan.measure_words = plan.curve - plan.measures
-        plan.curve_words = plan.shared - plan.curve
+        plan.curve_words = plan.inputs_state - plan.curve
+        plan.input_words = plan.shared - plan.inputs_state
         plan.window_bits = plan.evaluation + window_bits_at(dims.classes, spec.evaluation.window)
         for name, stream in KEYS.items():
             setattr(plan, name, np.uint64(rng.stream_key(spec.seed, stream)).view(np.int64))
@@ -176,6 +178,7 @@ class PlanWords:
             ("numbers_seen", NumbersSeen.SIZE * len(self.dims.numeric) if spec.explain else 0),
             ("measures", measure_words(self.dims.classes) if spec.evaluation.per_class else 0),
             ("curve", CURVE_WORDS if spec.evaluation.worth > 0.0 else 0),
+            ("inputs_state", spec.inputs.words(self.dims)),
             ("shared", spec.learner.shared_words(self.dims)),
             ("blocks", 0),
         ):

@@ -32,6 +32,7 @@ FAMILIES: Final = {
     "schedules": "core.learners.hoeffding.schedules",
     "leaf_models": "core.leaf_models",
     "drift": "core.drift",
+    "inputs": "core.inputs",
     "queries": "core.active.queries",
     "budgets": "core.active.budgets",
     "acquirers": "core.active.acquirers",
@@ -42,7 +43,7 @@ PACKAGES: Final = {"streams": "core.streams", **FAMILIES}
 """All families, and the package of each."""
 
 
-NO_PLUGINS: Final = ("base", "protocol", "dispatch", "arrays")
+NO_PLUGINS: Final = ("base", "protocol", "dispatch", "arrays", "input_watch")
 """Modules of a family that are not plug-ins; modules whose names begin with ``_`` are no plug-ins either."""
 
 PLUGIN_FOLDERS: Final = ("presets", "baselines")
@@ -255,6 +256,7 @@ SINGULAR = {
     "schedules": "schedule",
     "leaf_models": "leaf model",
     "drift": "drift detector",
+    "inputs": "input detector",
     "queries": "query strategy",
     "budgets": "budget",
     "acquirers": "acquirer",

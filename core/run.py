@@ -2,7 +2,8 @@
 
 One call handles a whole run with any number of models: row by row, in order,
 
-    START     count the record, route it, predict, decide whether to request its label
+    START     compare a full window of inputs with the reference            → INPUTS_CHANGED
+              count the record, route it, predict, decide whether to request its label
               → UNKNOWN_CLASS, GROW_FIRST, PREPARATION_DUE, EXPLANATION_DUE; STRETCH_DUE: the learner may take
               the next rows at once, and they are evaluated here afterwards
     EVALUATE  with a label: update the detector; predictions are evaluated together, at last before a
@@ -27,6 +28,7 @@ from core.active.label_account import NOT_SAMPLED, close
 from core.active.label_query import ask, sample_for_evaluation
 from core.drift import base as drift
 from core.evaluation import count_predictions
+from core.inputs import input_watch
 from core.kernels import jit
 from core.kernels.jit import address_of, kernel, part, prefetch, start_of, tail, words_at
 from core.kernels.records import Record, name_tuple, word, words_after
@@ -62,6 +64,9 @@ EXPLANATION_DUE: Final = 6
 PREPARATION_DUE: Final = 7
 LOG_FULL: Final = 8
 STRETCH_DUE: Final = 9
+INPUTS_CHANGED: Final = 10
+DECISIONS: Final = (DECISION_DUE, GROW_FIRST, LEVEL_CHANGED, INPUTS_CHANGED)
+"""Reasons that lead to an event, or change the model."""
 
 # Phases of a row
 START: Final = 0
@@ -336,6 +341,8 @@ def start(
     hint = NOTHING
     if record.label >= plan.classes:
         return UNKNOWN_CLASS, START, place, hint
+    if (run.mode == LABELLED) | (run.mode == ON_REQUEST) and input_watch.have_changed(plan, model):
+        return INPUTS_CHANGED, START, place, hint
     is_played = row < cursor.played
     if not is_played and plan.stretch != 0 and (run.mode == LABELLED) | (run.mode == LEARN_ONLY):
         end = stretch_end(run, plan, model, row)
@@ -367,6 +374,7 @@ def start(
             run.sampled[row], run.asked[row], run.importance[row] = sampled, asked, importance
             if record.label < 0 or not asked:
                 phase, cursor.counted = NEXT, row + 1
+        input_watch.take(plan, model, record.x, shares, int(run.prediction[row]))
     if plan.explain != 0:
         cursor.block, cursor.place = model.first, place
         return EXPLANATION_DUE, phase, place, hint

@@ -13,6 +13,7 @@ default depends on the learner; for most learners it is ``none``, which ``to_dic
 is ``always`` by default, and ``ask`` with a budget below 100 %; ``evaluation.worth`` is 0 by default, and
 0.005 with such a budget.
 ``class_weights`` are the weights of labels by class (core/class_weights.py); by default there are none.
+``drift`` may be a list: a detector of errors, and an input detector, as ``["adwin", {"name": "input"}]``.
 ``max_classes`` is lowered to the number of classes that the learner supports (two with criterion km).
 """
 
@@ -32,7 +33,9 @@ from core.active.budgets.base import Budget
 from core.active.queries.base import Query
 from core.class_weights import ClassWeights
 from core.drift.base import Detector
-from core.errors import ParameterError, SpecError
+from core.errors import ParameterError, SpecError, UnknownPluginError
+from core.inputs import none as no_inputs
+from core.inputs.base import InputDetector
 from core.json_text import DeepError, read_json
 from core.learners.protocol import build
 from core.plugin import Parameters, check, count, flag, made_of, number
@@ -43,8 +46,15 @@ SCARCE = "ask"
 """The query strategy of a spec that names none and whose budget has a limit below 1."""
 WORTH = 0.005
 """``evaluation.worth`` of a spec that has none and whose budget has a limit below 1."""
-FAMILIES = {"query": "queries", "budget": "budgets", "drift": "drift", "acquire": "acquirers"}
+FAMILIES = {
+    "query": "queries",
+    "budget": "budgets",
+    "drift": "drift",
+    "inputs": "inputs",
+    "acquire": "acquirers",
+}
 NOTHING_BOUGHT = none.Plugin()
+NOT_WATCHED = no_inputs.Plugin()
 MAX_SEED = (1 << 63) - 1
 MAX_DEPTH = 32
 """Most levels of objects and arrays in a spec: far more than needed, far fewer than the stack has."""
@@ -94,6 +104,8 @@ class Spec:
     acquire: Acquirer = NOTHING_BOUGHT
     class_weights: ClassWeights = None
     """Weights of labels by class (core/class_weights.py)."""
+    inputs: InputDetector = NOT_WATCHED
+    """The input detector; JSON has it in the list ``drift``, after the detector of errors."""
 
     @property
     def acquirer(self) -> Acquirer | None:
@@ -150,7 +162,7 @@ class Spec:
             "learner": self.learner.to_dict(),
             "query": self.query.to_dict(),
             "budget": self.budget.to_dict(),
-            "drift": self.drift.to_dict(),
+            "drift": self._detectors(),
             "evaluation": {
                 f.name: getattr(self.evaluation, f.name) for f in dataclasses.fields(self.evaluation)
             },
@@ -165,6 +177,11 @@ class Spec:
         if self.class_weights is not None:
             body["class_weights"] = class_weights.as_json(self.class_weights)
         return body
+
+    def _detectors(self) -> dict[str, Any] | list[dict[str, Any]]:
+        """Return the detector of errors; with an input detector a list of both."""
+        errors = self.drift.to_dict()
+        return errors if self.inputs == NOT_WATCHED else [errors, self.inputs.to_dict()]
 
     def to_json(self) -> str:
         """Return canonical JSON: parsing it gives an equal spec, and equal specs give equal text."""
@@ -214,12 +231,13 @@ def _state_version(spec: Spec) -> int:
 @functools.lru_cache(maxsize=1024)
 def _build(text: str) -> Spec:
     body = json.loads(text)
-    part_names = {f.name for f in dataclasses.fields(Spec)}
+    part_names = {f.name for f in dataclasses.fields(Spec)} - {"inputs"}
     for name in body:
         if name not in part_names:
             msg = f"{name}={body[name]!r} is no part of a spec; {spelling.known(name, sorted(part_names))}"
             raise ParameterError(msg)
-    parts = {part: _named(part, body.get(part, {})) for part in DEFAULTS}
+    parts = {part: _named(part, body.get(part, {})) for part in DEFAULTS if part != "drift"}
+    parts["drift"], parts["inputs"] = _detectors(body.get("drift", {}))
     parts["query"] = _query_of(parts)
     evaluation = body.get("evaluation", {})
     if not isinstance(evaluation, dict):
@@ -240,6 +258,7 @@ def _build(text: str) -> Spec:
         query=_plugin("query", parts["query"]),
         budget=_plugin("budget", parts["budget"]),
         drift=_plugin("drift", parts["drift"]),
+        inputs=_plugin("inputs", parts["inputs"]),
         evaluation=made_of(EvaluationPlan, evaluation, "evaluation"),
         seed=check("seed", body.get("seed", 1), {"type": int, "rules": {"at least": 0, "at most": MAX_SEED}}),
         max_classes=min(max_classes, learner.max_classes or max_classes),
@@ -264,6 +283,28 @@ def _named(part: str, value: Any) -> dict[str, Any]:
         msg = f"{part}={value!r} must be a name or an object with a 'name'"
         raise ParameterError(msg)
     return body if part == "query" else {"name": DEFAULTS[part]} | body
+
+
+def _detectors(value: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the detector of errors and the input detector that the part ``drift`` names."""
+    detectors = [_named("drift", body) for body in (value if isinstance(value, list) else [value])]
+    files = {family: registry.names(family) for family in ("drift", "inputs")}
+    chosen: dict[str, list[dict[str, Any]]] = {"drift": [], "inputs": []}
+    for detector in detectors:
+        name = spelling.of_file(detector["name"])
+        family = "inputs" if name in files["inputs"] and name not in files["drift"] else "drift"
+        if family == "drift" and name not in files["drift"]:
+            both = sorted({*files["drift"], *files["inputs"]})
+            msg = f"unknown drift detector {detector['name']!r}; {spelling.known(name, both)}"
+            raise UnknownPluginError(msg)
+        chosen[family].append(detector)
+    for family, kind in (("drift", "detector of errors"), ("inputs", "input detector")):
+        if len(chosen[family]) > 1:
+            names = ", ".join(repr(detector["name"]) for detector in chosen[family])
+            msg = f"drift={names} must name at most one {kind}; leave the others out"
+            raise ParameterError(msg)
+    (errors,), (inputs,) = (chosen[family] or [{"name": "none"}] for family in ("drift", "inputs"))
+    return errors, inputs
 
 
 def _is_scarce(parts: dict[str, dict[str, Any]]) -> bool:

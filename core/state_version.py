@@ -185,6 +185,8 @@ NEW_WORDS: Final[Mapping[int, frozenset[str]]] = {
     ),
     10: frozenset(
         {
+            "drift.input",
+            "drift[]",
             "learner.efhat",
             "learner.extremely_fast_hoeffding_adaptive_tree",
             "learner.last",
@@ -252,6 +254,11 @@ def check_words(spec: Mapping[str, Any], version: int) -> None:
 def _words(part: str, value: Any, version: int) -> Iterator[str]:
     """Yield a part of a spec as words: ``part``, then with ``.plugin``, ``.parameter``, ``=value``."""
     yield part
+    if part == "drift" and isinstance(value, list):
+        yield f"{part}[]"
+        for detector in value:
+            yield from _words(part, detector, version)
+        return
     body = {"name": value} if isinstance(value, str) else value
     if not isinstance(body, dict) or part == "class_weights":
         return

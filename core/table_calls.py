@@ -20,7 +20,7 @@ from core.kernels import jit
 from core.layout.model import Floats, Ints
 from core.learners.protocol import Learner, Stretch, workspace_of
 from core.learning_curve.forecast import CurveThen
-from core.model import drift_reaction, numbers_seen
+from core.model import drift_reaction, input_alarm, numbers_seen
 from core.model.model import Model
 from core.model.numbers_seen import NumberRange
 from core.model.prediction import preparation
@@ -326,11 +326,13 @@ class TableCalls(ABC):
         go_on = jit.unchecked(run.run)  # _examine and this class have seen to the types of the arrays
         reason = go_on(arrays)
         while reason != run.END:
-            if ahead or cursor.logged:
-                answers.events.extend(self._logged(ahead, log, cursor))
             row = int(cursor.row)
+            if ahead or cursor.logged:
+                # Changed inputs are found before the row is answered, its other events come afterwards.
+                last = row - int(reason == run.INPUTS_CHANGED)
+                answers.events.extend(self._logged(ahead, log, cursor, last))
             index = int(models[row])
-            if reason == run.DECISION_DUE or reason == run.GROW_FIRST or reason == run.LEVEL_CHANGED:
+            if reason in run.DECISIONS:
                 self._decide(reason, cursor, index, answers.events)
             elif reason == run.STRETCH_DUE:
                 columns = (x, label, weight, answers.prediction, answers.probability, workspace)
@@ -357,7 +359,7 @@ class TableCalls(ABC):
                 raise SchemaError(msg)
             reason = go_on(arrays)
         if ahead or cursor.logged:
-            answers.events.extend(self._logged(ahead, log, cursor))
+            answers.events.extend(self._logged(ahead, log, cursor, int(cursor.row)))
         self.rooms.append(room)
 
     def _room(self, width: int, classes: int) -> _Room:
@@ -381,9 +383,9 @@ class TableCalls(ABC):
         self.moved(index, model)
         return events
 
-    def _logged(self, ahead: deque[Event], log: Ints, cursor: Cursor) -> Iterator[Event]:
-        """Yield events up to the current row: of stretches, then of the log (run.log_of)."""
-        while ahead and ahead[0].row <= cursor.row:
+    def _logged(self, ahead: deque[Event], log: Ints, cursor: Cursor, last: int) -> Iterator[Event]:
+        """Yield events up to the row ``last``: of stretches, then of the log (run.log_of)."""
+        while ahead and ahead[0].row <= last:
             yield ahead.popleft()
         for words in log.reshape(run.LOG_ENTRIES, -1)[: cursor.logged]:
             entry = LogEntry.over(words)
@@ -409,6 +411,8 @@ class TableCalls(ABC):
         try:
             if reason == run.LEVEL_CHANGED:
                 events.append(drift_reaction.react(model, row, index))
+            elif reason == run.INPUTS_CHANGED:
+                events.append(input_alarm.alarm(model, row, index))
             else:
                 block, place = int(cursor.block), int(cursor.place)
                 events.extend(model.plan.blocks.grow(model, reason, block, place, row, index))

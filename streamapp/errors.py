@@ -34,6 +34,10 @@ class EmbeddedRegistryError(StreamappError):
     """The schema registry of `grove registry` ended, or did not start."""
 
 
+class OtherReleaseError(StreamappError):
+    """State of a partition that another release wrote and this release cannot read; nothing is damaged."""
+
+
 class NotYetError(Exception):
     """A condition that waiting may end, such as an open transaction of another worker."""
 

@@ -24,12 +24,14 @@ ALLOWED = {
     r"docker compose is not installed": "a machine without the plug-in",
     r"label-studio is not installed": "an environment without Label Studio, which needs one of its own",
     r"argilla-server is not installed": "an environment without Argilla, which needs one of its own",
+    r"no release is tagged here: .*": "a checkout without tags",
+    r"tags cannot be read: .*": "sources that are no git checkout",
     r"peak memory is read from /proc": "a system that is no Linux",
     r"owners of sockets are read from /proc": "a system that is no Linux",
     r"python3\.\d+ is not here": "a machine without that Python",
     r"needs pidfd_open .*": "a system that is no Linux",
     r"file systems cannot be mounted here": "a user who is not root, a container without the right",
-    r"the cgroups of CPU cannot be written here": "a container without rights on cgroups",
+    r"the cgroups of (CPU|memory) cannot be written here": "a container without rights on cgroups",
 }
 """A pattern of the reason, and where that is so."""
 

@@ -31,6 +31,8 @@ class Worker:
 
     def __init__(self, name: str, environment: Mapping[str, str], directory: Path) -> None:
         self.name = name
+        self.command: Sequence[str | Path] = [sys.executable, "-m", "streamapp", "worker"]
+        """The command of the next start: another release's, for a worker that changes it."""
         self.port = free_ports()
         self.state = directory / name
         self.frozen = False
@@ -71,7 +73,7 @@ class Worker:
         self._mark()
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "streamapp", "worker"],
+                self.command,
                 env={**os.environ, **self._environment, **(more or {})},
                 stdout=log,
                 stderr=subprocess.STDOUT,

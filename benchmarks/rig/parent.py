@@ -58,10 +58,22 @@ class ParentMember(Member):
 
     def kill_worker(self, worker: str) -> float:
         """Kill one worker; return when (seconds since the epoch)."""
-        process = int((self.state / worker / "lock").read_text())
-        at = time.time()
+        process, at = self.process_of(worker), time.time()
         os.kill(process, signal.SIGKILL)
         return at
+
+    def process_of(self, worker: str) -> int:
+        """Return the process id of a worker."""
+        return int((self.state / worker / "lock").read_text())
+
+    def prepared_process(self) -> int:
+        """Return the process id of the prepared process."""
+        for line in Path("/proc").glob("[0-9]*/cmdline"):
+            words = line.read_bytes().split(b"\0")
+            pid = int(line.parent.name)
+            if b"--prepared" in words and b"--" not in words and self.pid in ancestors(pid):
+                return pid
+        raise self._failed("has no prepared process")
 
     def grove(self, *words: str) -> None:
         """Run a command with the parent's settings; it must succeed."""
@@ -82,3 +94,13 @@ class ParentMember(Member):
         first = {step: min(times) for step, times in ends.items() if times}
         last = {"live": max(live)} if live else {}
         return {name: round(at, 3) for name, at in (first | last).items()}
+
+
+def ancestors(pid: int) -> list[int]:
+    """Return the processes above a process, the nearest first."""
+    above = []
+    while pid > 1:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+        pid = int(stat[stat.rindex(")") + 2 :].split()[1])
+        above.append(pid)
+    return above

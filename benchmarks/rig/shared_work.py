@@ -82,7 +82,14 @@ class SharedWork:
         phases = []
         for worker in self.workers:
             record_cost = record_us(costs, self.record_bytes, worker.models)
-            rate_of = partial(backlog_rate, costs, self.share, cpu_us=record_cost, commit_ms=commit_ms)
+            rate_of = partial(
+                backlog_rate,
+                costs,
+                self.share,
+                cpu_us=record_cost,
+                commit_ms=commit_ms,
+                record_bytes=self.record_bytes,
+            )
             phases.append(phases_of(worker.loads, rate_of))
         seconds = seconds_until(phases, MEASURED)
         return MEASURED * sum(sum(worker.loads) for worker in self.workers) / seconds

@@ -17,6 +17,10 @@ the budget is open depends on earlier records, not on this one. So a record that
 represented by the next records that meet an open one: each of these takes over 1/TAKE_OVER of the records not
 represented yet, whether its own label is requested or not. The importance of a label is therefore
 ``represented / c``. Where a share of the records is reserved for the evaluation, that sample is used instead.
+
+After an alarm of the input detector with ``open_records`` the next labels are requested at random, without a
+look at the budget and without the strategy. These requests count as spent like all others, so that the budget
+stays closed afterwards until the records have caught up with them.
 """
 
 from __future__ import annotations
@@ -27,6 +31,7 @@ from core.active import scores
 from core.active.budgets import base as budgets
 from core.active.label_account import NOT_SAMPLED, SAMPLED_BY_STRATEGY, SAMPLED_FOR_EVALUATION
 from core.active.queries import base as queries
+from core.inputs import base as inputs
 from core.kernels.jit import kernel
 from core.layout.learning import LEAD, LEAVES
 from core.layout.model import ModelHeader
@@ -68,9 +73,12 @@ def ask(
     asked, importance = reserved, 0.0
     if not reserved:
         answer = queries.NO
+        is_lent = plan.input_words != 0 and model.input_state(plan).open > 0
         returned = budgets.returned_requests(plan, model)
         spent = budgets.spent_requests(plan, model, returned, model.records)
-        if is_open(budget, p, state, spent, returned, model.records):
+        if is_lent:
+            answer, importance = draw_after_alarm(plan, model)
+        elif is_open(budget, p, state, spent, returned, model.records):
             answer, chance = decide_here(plan, model, place, shares, scratch)
             if plan.slice == 0:
                 importance = importance_of(plan, model, answer != queries.NO, chance)
@@ -85,6 +93,20 @@ def ask(
     model.requests += int(asked)
     model.reserved += int(reserved)
     return sampled, asked, importance
+
+
+@kernel
+def draw_after_alarm(plan: PlanRecord, model: ModelHeader) -> tuple[int, float]:
+    """Return whether the current label is requested because of changed inputs, and its importance.
+
+    The label is part of the estimate only if the strategy's own labels are.
+    """
+    chance = inputs.open_share(plan)
+    is_asked = rng.uniform(plan.query_key, model.records << rng.DRAW_BITS) < chance
+    answer = queries.AT_RANDOM if is_asked else queries.NO
+    if plan.slice != 0 or model.evaluation(plan).represented == 0.0:
+        return answer, 0.0
+    return answer, importance_of(plan, model, is_asked, chance)
 
 
 @kernel

@@ -3,7 +3,7 @@
 All state of a model is one buffer of 8-byte words, seen as ``ints`` (int64) and ``floats`` (float64):
 
     model header | detector | query | budget | evaluation | values seen | numbers seen | measures
-    | learning curve | shared by blocks | block | block | …
+    | learning curve | inputs | shared by blocks | block | block | …
 
 A *block* is the state of one instance of the learner. The first block answers, any other block only learns.
 Each begins with the number of its words; the learner defines the rest (core/learners/protocol.py).
@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from core.kernels.jit import kernel
 from core.kernels.records import Record, Words, word, words_after
+from core.layout.inputs import InputState
 
 if TYPE_CHECKING:
     from core.layout.plan import PlanRecord
@@ -68,6 +69,10 @@ class ModelHeader(Record):
 
     def evaluation(self, plan: PlanRecord) -> EvaluationCounters:
         return EvaluationCounters(self.ints, self.floats, plan.evaluation)
+
+    def input_state(self, plan: PlanRecord) -> InputState:
+        """Return the state of the input detector; ``plan.input_words`` is 0 if the model has none."""
+        return InputState(self.ints, self.floats, plan.inputs_state)
 
     def values_seen(self, plan: PlanRecord) -> Any:
         """Return how many values of each nominal attribute the model has seen, int64[nominal attribute]."""

@@ -179,8 +179,10 @@ def _copy_sections(old_plan: Plan, old: Ints, plan: Plan, new: Ints) -> None:
         )
         sums.repack(old_plan.schema.n_classes, part, plan.schema.n_classes, new_part)
     if before.curve_words and now.curve_words:
-        new[now.curve : now.shared] = old[before.curve : before.shared]
+        new[now.curve : now.inputs_state] = old[before.curve : before.inputs_state]
     elif now.curve_words:
         ModelHeader.over(new).interval_end = 0  # the next label begins the curve
+    if before.input_words and plan.spec.inputs.continues(old_plan.spec.inputs):
+        new[now.inputs_state :][: before.input_words] = old[before.inputs_state : before.shared]
     n = int(before.blocks - before.shared)
     new[now.shared :][:n] = old[before.shared :][:n]

@@ -217,7 +217,8 @@ class Model:
     def configure(self, spec: Spec) -> None:
         """Change the spec for the same learner.
 
-        Query, budget, parameters of the detector, evaluation.every, seed, explain, class weights may change.
+        Query, budget, parameters of the detector, input detector, evaluation.every, seed, explain and class
+        weights may change.
         """
         now = self.spec
         for what, same in (

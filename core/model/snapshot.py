@@ -28,7 +28,7 @@ from typing import Final
 
 import numpy as np
 
-from core.errors import GroveError, SnapshotError
+from core.errors import GroveError, OtherReleaseSnapshotError, SnapshotError, SpecError
 from core.kernels import jit
 from core.layout.model import WORD, Ints, ModelHeader
 from core.model import buffers, soundness
@@ -171,7 +171,7 @@ def _read_header(data: bytes | memoryview) -> tuple[Header, _Kind, int]:
             f"snapshot has format {form} and state version {state}; this build reads format "
             f"{FORMAT_VERSION} and state versions {', '.join(map(str, READABLE))}"
         )
-        raise SnapshotError(msg)
+        raise OtherReleaseSnapshotError(msg)
     position = _FIXED.size
     texts = []
     for size in (tag_size, spec_size, schema_size):
@@ -182,6 +182,9 @@ def _read_header(data: bytes | memoryview) -> tuple[Header, _Kind, int]:
         raise SnapshotError(msg)
     try:
         tag, kind = texts[0].decode(), _parsed(texts[1], texts[2], state)
+    except SpecError as error:
+        msg = f"snapshot holds a spec or schema that this build cannot build: {error}"
+        raise OtherReleaseSnapshotError(msg) from error
     except (GroveError, UnicodeDecodeError) as error:
         msg = f"snapshot holds a spec or schema that this build cannot build: {error}"
         raise SnapshotError(msg) from error

@@ -25,6 +25,7 @@ from core.active.queries import base as queries
 from core.drift import base as drift
 from core.errors import SnapshotError
 from core.evaluation import largest_class
+from core.inputs import base as inputs
 from core.kernels import jit
 from core.kernels.jit import kernel, tail, words_at
 from core.kernels.records import Words, offset
@@ -85,12 +86,14 @@ HEADER_WORDS: Final = ModelHeader.SIZE
 DETECTOR: Final = offset(PlanRecord, "drift")
 STRATEGY: Final = offset(PlanRecord, "strategy")
 BUDGET: Final = offset(PlanRecord, "budgeting")
+INPUTS: Final = offset(PlanRecord, "inputs")
 LEARNER: Final = offset(PlanRecord, "learner")
 """Words of the plan that identify the owners of problems."""
 
 detector_problem = drift.problem_dispatcher()
 strategy_problem = queries.problem_dispatcher()
 budget_problem = budgets.problem_dispatcher()
+inputs_problem = inputs.problem_dispatcher()
 block_problem = learners.problem_dispatcher()
 
 
@@ -140,6 +143,7 @@ def _sentence(plan: Plan, number: int) -> str:
         DETECTOR: plan.spec.drift,
         STRATEGY: plan.spec.query,
         BUDGET: plan.spec.budget,
+        INPUTS: plan.spec.inputs,
         **dict(learner.plugins()),
     }[where.plugin]
     sentences = importlib.import_module(type(plugin).__module__).PROBLEMS
@@ -336,4 +340,8 @@ def section_problem(plan: PlanRecord, model: ModelHeader) -> int:
     )
     if number != SOUND:
         return of_plugin(BUDGET, number)
+    if plan.input_words != 0:
+        number = inputs_problem(plan.inputs, plan, plan.parameters(plan.inputs_at), model.input_state(plan))
+        if number != SOUND:
+            return of_plugin(INPUTS, number)
     return SOUND

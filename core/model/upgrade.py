@@ -56,9 +56,9 @@ def upgraded(plan: Plan, words: Ints, state: int) -> Ints:
     if state < NUMBERS_SEEN_SINCE:
         words = _with_section(words, int(plan.record.numbers_seen), int(plan.record.measures))
     if state < MEASURES_SINCE:
-        words = _with_section(words, int(plan.record.measures), int(plan.record.shared))
+        words = _with_section(words, int(plan.record.measures), int(plan.record.inputs_state))
     elif _is_without_curve(plan, words):
-        words = _with_section(words, int(plan.record.curve), int(plan.record.shared))
+        words = _with_section(words, int(plan.record.curve), int(plan.record.inputs_state))
     is_without_steps = state < STEPS_SINCE and isinstance(plan.blocks, UfftLayout)
     return _with_steps(plan, words) if is_without_steps else words
 

@@ -162,7 +162,7 @@ class _Demo:
         """Start the processes, follow the stream to its end and sum it up."""
         self._send_controls()
         self._display.say("starting worker and oracle")
-        self._start("worker", "worker", "--workers", str(self._plan.workers))
+        self._start("worker", "worker", "--workers", str(self._plan.workers), "--no-spare")
         person = self._plan.person
         exceptions = [] if person is None else [f"--except={person.key}"]
         self._start("oracle", "oracle", *self._plan.data_options(), *exceptions)

@@ -10,7 +10,6 @@ import math
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Final
 
 from streamapp.people import annotator_statistics, answer_overlap, pauses
@@ -43,9 +42,7 @@ class PeopleStore(TopicCopy):
 
     schema, version, tables = _SCHEMA, VERSION, _TABLES
 
-    def __init__(self, path: Path | str) -> None:
-        """Open or create the file."""
-        super().__init__(path)
+    def _opened(self) -> None:
         self._pauses = pauses.pauses(self._connection)
         rows = self._connection.execute(
             "SELECT DISTINCT annotator FROM answer WHERE compared > 0 OR gold NOTNULL"

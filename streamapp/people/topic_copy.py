@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import TracebackType
 from typing import ClassVar, Final
+
+from streamapp.errors import StreamappError
+
+logger = logging.getLogger(__name__)
 
 TOPIC_TABLES: Final = """
 CREATE TABLE origin (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -16,6 +22,36 @@ CREATE TABLE position (
 ) WITHOUT ROWID;
 """
 """The topics that a file is a copy of, and the next offsets; part of each schema."""
+
+
+DAMAGE: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+class OtherFormatError(sqlite3.DatabaseError):
+    """A file was written by another release."""
+
+
+def is_damage(error: sqlite3.DatabaseError) -> bool:
+    """Whether the file itself cannot be used; a full disk or a lack of rights does not count."""
+    code = getattr(error, "sqlite_errorcode", None)  # missing in errors of ours
+    return isinstance(error, OtherFormatError) or (code is not None and code & 0xFF in DAMAGE)
+
+
+class _Turn:
+    """The right to use the connection, which threads have in turn; notes that one of them met damage."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self.met_damage = False
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._lock.release()
+        self.met_damage |= isinstance(error, sqlite3.DatabaseError) and is_damage(error)
 
 
 class TopicCopy:
@@ -30,15 +66,33 @@ class TopicCopy:
     tables: ClassVar[Sequence[str]]
 
     def __init__(self, path: Path | str) -> None:
-        """Open or create the file; a file of another format is made again, since it is a copy."""
-        self._turn = threading.RLock()
+        """Open or create the file; one that is damaged or has another format is made again, as it is a copy.
+
+        Raises StreamappError if the disk is full or cannot be written: that is no reason to lose the file.
+        """
+        self._turn = _Turn()
+        self._path = path
         try:
-            self._open(path)
-        except sqlite3.DatabaseError:
+            self._open_or_make_again()
+        except sqlite3.DatabaseError as error:
             self._connection.close()
-            for suffix in ("", "-wal", "-shm"):
-                Path(f"{path}{suffix}").unlink(missing_ok=True)
-            self._open(path)
+            message = f"{path}: {error}; make room there, or name another file (it is filled from the topics)"
+            raise StreamappError(message) from error
+
+    def _open_or_make_again(self) -> None:
+        try:
+            self._open(self._path)
+        except sqlite3.DatabaseError as error:
+            if not is_damage(error):
+                raise
+            self._connection.close()
+            self._remove()
+            self._open(self._path)
+
+    def _remove(self) -> None:
+        """Delete the file, so that it is made again."""
+        for suffix in ("", "-wal", "-shm"):
+            Path(f"{self._path}{suffix}").unlink(missing_ok=True)
 
     def _open(self, path: Path | str) -> None:
         if str(path) != ":memory:":
@@ -56,12 +110,19 @@ class TopicCopy:
             )
         elif version != self.version:
             message = f"it has format {version}"
-            raise sqlite3.DatabaseError(message)
+            raise OtherFormatError(message)
+        self._opened()
+
+    def _opened(self) -> None:
+        """Read what is kept in memory; called whenever the file was opened or made."""
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file; one that was found damaged is deleted, and the next start makes it again."""
         with self._turn:
             self._connection.close()
+            if self._turn.met_damage:
+                logger.warning("%s is damaged; it is deleted, and filled again from the topics", self._path)
+                self._remove()
 
     def begin(self, origin: Mapping[str, str]) -> bool:
         """Empty the file if it has records of other topics; return whether it had."""

@@ -55,6 +55,11 @@ FAMILIES: Final[dict[str, tuple[str, str, str]]] = {
         "(feature-acquisition.md)).",
     ),
     "drift": ("Drift detectors", "`drift`", "A detector watches the errors; the model reacts to a drift."),
+    "inputs": (
+        "Input detectors",
+        '`drift`, in a list beside a drift detector: `["adwin", {"name": "input"}]`',
+        "An input detector compares the inputs with earlier ones, without labels ([drift.md](drift.md)).",
+    ),
 }
 """The families in the order of the page: title, place of the name in a spec, description."""
 
@@ -184,7 +189,7 @@ def _common(family: str) -> dict[str, Row]:
         return rows_of(HoeffdingLearner)
     if family == "criteria":  # plug-ins with another default get their own row
         return first
-    is_alike = family in {"drift", "budgets"}
+    is_alike = family in {"drift", "budgets", "inputs"}
     return {name: row for name, row in first.items() if is_alike and all(name in other for other in others)}
 
 

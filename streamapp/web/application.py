@@ -198,14 +198,14 @@ def _run(
             for part in parts:
                 part.join(JOIN_S)
         for part in parts:
-            if isinstance(part.error, sqlite3.DatabaseError):
-                message = (
-                    f"--state {plan.store} or a file beside it: {part.error}; make room there, or name "
-                    "another file (what is lost is read from the topics)"
-                )
-                raise StreamappError(message) from part.error
             if part.error is not None:
                 raise part.error
+    except sqlite3.DatabaseError as error:
+        message = (
+            f"--state {plan.store} or a file beside it: {error}; make room there, or name another file (what "
+            "is lost is read from the topics)"
+        )
+        raise StreamappError(message) from error
     finally:
         inspector.close()
         people.close()

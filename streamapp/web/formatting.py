@@ -83,6 +83,9 @@ def event_in_words(event: dict[str, Any]) -> str:
         was = f", {test_of(former)}," if isinstance(former, dict) else ""
         return f"node {node}{was} became a leaf; {gap_in_words(detail)}"
     if kind == "drift":
+        if detail.get("level") == "input":
+            moved = inputs_in_words(detail)
+            return f"{detail.get('detector')}: inputs moved: {moved}; {detail.get('action')}"
         where = "" if node is None else f" at node {node}"
         rate = share(detail.get("error_rate"))
         what = f"{detail.get('level')} at error rate {rate}; {detail.get('action')}"
@@ -107,6 +110,25 @@ def event_in_words(event: dict[str, Any]) -> str:
         return f"challenged by {detail['challenger'].get('learner')}"
     parts = (f"{part} {detail[part]}" for part in ("learner", "query", "budget", "drift") if part in detail)
     return f"{kind}: {', '.join(parts)}" if detail else str(kind)
+
+
+INPUTS_NAMED: Final = 3
+"""Most inputs that a line names."""
+
+
+def inputs_in_words(detail: dict[str, Any]) -> str:
+    """Return the inputs that moved most, with their distances, and the number of the others."""
+    inputs = detail.get("inputs")
+    moved = [entry for entry in inputs if isinstance(entry, dict)] if isinstance(inputs, list) else []
+    words = []
+    for entry in moved[:INPUTS_NAMED]:
+        name = (
+            entry.get("feature") if entry.get("kind") == "feature" else f"{entry.get('kind')} of the answers"
+        )
+        words.append(f"{name} (KS {number(entry.get('ks'))}, PSI {number(entry.get('psi'))})")
+    total = detail.get("moved")
+    others = total - len(words) if isinstance(total, int) else 0
+    return ", ".join(words) + (f" and {others} more" if others > 0 else "")
 
 
 def challenge_in_words(challenge: Any) -> str:

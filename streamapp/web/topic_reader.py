@@ -6,11 +6,11 @@ Subclasses store the records, together with the next offsets.
 from __future__ import annotations
 
 import logging
-import sqlite3
 import threading
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 from confluent_kafka import (
@@ -22,6 +22,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 
+from streamapp.web.disk_patience import store_patiently
 from topics.clients.access import Access, denied_kind
 from topics.clients.cluster import TIMEOUT_S, Cluster
 from topics.clients.without_group import without_group
@@ -33,7 +34,6 @@ logger = logging.getLogger(__name__)
 
 POLL_S: Final = 0.2
 BATCH_BYTES: Final = 8 << 20
-DISK_S: Final = 1.0  # between two tries to store records
 
 Runs = Mapping[tuple[str, int], list[Message]]
 """Records by topic and partition, in their order."""
@@ -166,25 +166,8 @@ class TopicReader(ABC):
             count += 1
             size += len(message.value() or b"")
         if ends:
-            self._store_patiently(runs, ends)
-
-    def _store_patiently(self, runs: Runs, positions: Positions) -> None:
-        """Store records; while the disk is full or cannot be written, try again until stopped."""
-        failed = False
-        while True:
-            try:
-                self._store(runs, positions)
-            except sqlite3.OperationalError as error:
-                if not failed:
-                    topics = ", ".join(self._topics)
-                    logger.error("what is read of %s cannot be stored, it is tried again: %s", topics, error)
-                failed = True
-                if self._stop.wait(DISK_S):
-                    return
-            else:
-                if failed:
-                    logger.info("records are stored again")
-                return
+            what = f"what is read of {', '.join(self._topics)}"
+            store_patiently(what, partial(self._store, runs, ends), self._stop)
 
     def _raise_or_log(self, error: KafkaError, topic: str | None) -> None:
         """Raise an error that waiting cannot cure; a broker that cannot be reached may come back."""

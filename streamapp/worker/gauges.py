@@ -13,6 +13,7 @@ from streamapp.worker.observability.metrics import count, gauge
 from streamapp.worker.processing.task_manager import TaskManager
 from streamapp.worker.task.models.eviction.model_memory import ModelMemory
 from streamapp.worker.transport.schema_gate import SchemaGate
+from topics.clients.sender import Sender
 from topics.registry.known_schemas import KnownSchemas
 from topics.tokens.token_source import TokenSource
 
@@ -123,6 +124,15 @@ def task_gauges(manager: TaskManager) -> Iterator[Metric]:
     for name, meaning, value in sums:
         yield gauge(name, meaning, [((), float(value))])
     yield from model_gauges(scale for task in tasks for scale in task.models.scales())
+
+
+def sender_gauges(senders: Iterable[Sender]) -> Iterator[Metric]:
+    """Yield how much waits in the queues of the worker's producers."""
+    yield gauge(
+        "grove_producer_queued_records",
+        "Records and reports that wait in the queues of the producers (process).",
+        [((), float(sum(sender.n_queued for sender in senders)))],
+    )
 
 
 def memory_counts(memory: ModelMemory) -> Iterator[Metric]:

@@ -106,6 +106,7 @@ class Child:
 
     settings: Settings
     process: GuardedProcess | None = None
+    started: float = 0.0  # time.monotonic() of the last start
     restarts: int = 0
     pause: float = 0.0
     drained: bool = False  # it leaves the group when it ends
@@ -257,7 +258,7 @@ class Parent:
 
     def _run_once(self, child: Child) -> None:
         """Run a worker until it ends; decide what follows."""
-        started = time.monotonic()
+        child.started = time.monotonic()
         prepared = self._take_prepared()
         process = child.start(prepared)
         if child.ending.is_set():  # a signal came between the check and the start
@@ -277,7 +278,7 @@ class Parent:
         as_requested, child.restarting = child.restarting, False
         if as_requested and status in (EXIT_OK, *UNBEGUN):
             return
-        if time.monotonic() - started > SETTLED:
+        if time.monotonic() - child.started > SETTLED:
             child.pause = 0.0
         logger.warning(
             "worker %s ended with %s, starting it again in %.1f s", child.name, status, child.pause
@@ -296,13 +297,13 @@ class Parent:
             return prepared
 
     def _keep_prepared(self) -> None:
-        """Prepare a process when there is none and all workers are ready: before, it would slow them down."""
+        """Prepare a process when there is none and all workers have started, which it would slow down."""
         pause = LOOK_AGAIN
         while not self._stopping.wait(pause):
             pause = LOOK_AGAIN
             prepared = self._prepared
             if prepared is None:
-                if not self._all_are_ready():
+                if not self._all_have_started():
                     continue
                 prepared = PreparedWorker(environment_of(self.settings))
                 with self._lock:
@@ -329,20 +330,26 @@ class Parent:
                 logger.info("a process is prepared for the next start of a worker")
             return True
 
-    def _all_are_ready(self) -> bool:
+    def _all_have_started(self) -> bool:
+        """Whether each worker is ready, or runs for long: a partition that is stopped keeps it from ready."""
         children = list(self.children)
-        return bool(children) and all(child.process is not None and ready(child).ok for child in children)
+        return bool(children) and all(
+            child.process is not None and (time.monotonic() - child.started > SETTLED or ready(child).ok)
+            for child in children
+        )
 
     def _restart_all(self) -> None:
         """Restart the workers one by one; each waits for a prepared process, and for the worker before it."""
         try:
             for child in list(self.children):
+                if not self._may_restart():
+                    logger.info("worker %s: it is restarted when a process is prepared for it", child.name)
                 if not self._wait_for(self._may_restart):
                     return
                 process = child.process
                 if child.ending.is_set():
                     continue
-                logger.info("worker %s: restarting", child.name)
+                logger.info("worker %s: restarting; the next one follows when it is ready", child.name)
                 child.restart()
                 if not self._wait_for(
                     lambda child=child, process=process: (  # type: ignore[misc]
@@ -355,7 +362,7 @@ class Parent:
             end_restart(self.directory)
 
     def _may_restart(self) -> bool:
-        return self._is_prepared.is_set() if self.spare else self._all_are_ready()
+        return self._is_prepared.is_set() if self.spare else self._all_have_started()
 
     def _wait_for(self, condition: Callable[[], bool]) -> bool:
         """Return True when the condition holds, False when the workers are to end."""

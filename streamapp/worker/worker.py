@@ -32,9 +32,10 @@ from streamapp.worker.app import add_parts, create_app, driver_of
 from streamapp.worker.compile_ahead import tell_ready
 from streamapp.worker.control import DRAIN
 from streamapp.worker.driver.faust_app import App
-from streamapp.worker.gauges import memory_counts, task_gauges, token_gauges
+from streamapp.worker.gauges import memory_counts, sender_gauges, task_gauges, token_gauges
 from streamapp.worker.group_check import check_group
 from streamapp.worker.journal.log import JournalLog
+from streamapp.worker.observability.cgroup_memory import MemoryLimit
 from streamapp.worker.observability.health import Health
 from streamapp.worker.observability.logs import configure_logs
 from streamapp.worker.observability.metrics import Metrics
@@ -141,8 +142,11 @@ def run_worker(settings: Settings) -> int:
             metrics.watch(lambda: token_gauges(tokens))
         metrics.watch(lambda: task_gauges(manager))
         metrics.watch(lambda: memory_counts(memory))
+        senders = {transactional, outputs}  # one and the same with exactly once
+        metrics.watch(lambda: sender_gauges(senders))
         add_parts(app, settings, instance, manager=manager, metrics=metrics, health=health, traces=traces)
         health.disk = lambda: directory.failure() or snapshots.failure
+        health.memory = MemoryLimit().failure
         gc.freeze()  # modules and kernels live as long as the process: the collector can skip them
         gc.set_threshold(*GC_THRESHOLDS)
         try:
@@ -268,7 +272,8 @@ def snapshot_writer(settings: Settings, app: App, names: TopicNames, metrics: Me
 def run_app(app: App, loop: asyncio.AbstractEventLoop, health: Health) -> int:
     """Run the app until it ends; return the exit code. Raises an error that an operator can fix."""
     worker = Worker(app, loop=loop, health=health)
-    watching = [loop.create_task(health.keep_beating()), loop.create_task(health.keep_watching_disk())]
+    watches = health.keep_beating(), health.keep_watching_disk(), health.keep_watching_memory()
+    watching = [loop.create_task(watch) for watch in watches]
     try:
         worker.execute_from_commandline()
     except SystemExit as end:

@@ -1,4 +1,7 @@
-"""The disk of `state.dir` is full, damaged or gone: /readyz names it, nothing is lost, the worker goes on."""
+"""A disk is full, read-only, damaged or gone: /readyz names it, nothing is lost, the worker goes on.
+
+The disks are those of `state.dir`, of `grove web` and of the broker.
+"""
 
 import contextlib
 import shutil
@@ -10,6 +13,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from streamapp.embedded import EmbeddedBroker
 from streamapp.web.watch.watch_reader import WatchReader
 from streamapp.web.watch.watched import Watched
 from tests.broker.workers import PATIENCE, Installation, WorkerProcess, wait_until
@@ -30,6 +34,21 @@ def disk(tmp_path: Path) -> Iterator[Path]:
         pytest.skip("file systems cannot be mounted here")
     yield place
     subprocess.run(["umount", "-l", place], check=True)
+
+
+@contextlib.contextmanager
+def read_only(place: Path) -> Iterator[None]:
+    """Let nothing be written to a folder in this block except files that are open.
+
+    Modes of files do not stop root, and a file system with open files cannot become read-only: so the folder
+    is mounted a second time in its own place.
+    """
+    subprocess.run(["mount", "--bind", place, place], check=True)
+    try:
+        subprocess.run(["mount", "-o", "remount,bind,ro", place], check=True)
+        yield
+    finally:
+        subprocess.run(["umount", "-l", place], check=True)
 
 
 def fill(place: Path) -> Path:
@@ -68,6 +87,39 @@ def test_what_the_web_application_reads_waits_for_room(
         reader.stop()
         reading.join()
         watched.close()
+
+
+def test_the_disk_of_the_broker_is_full(tmp_path: Path, disk: Path) -> None:
+    with EmbeddedBroker(disk / "broker", brief=True) as broker:
+        place = Installation(
+            broker.bootstrap_servers,
+            "disk.",
+            1,
+            tmp_path,
+            {"GROVE_STATE_DIR": str(tmp_path / "state")},
+            module="streamapp worker",
+        )
+        worker = place.worker("w")
+        story = Story(place, worker)
+        with worker:
+            worker.wait_until_ready()
+            story.go_on()
+
+            ballast = fill(disk)
+            # What does not fit ends the broker: it has no other directory for its logs.
+            producer = place.producer(**{"message.timeout.ms": 1000, "on_delivery": lambda *_: None})
+            while broker.running:
+                producer.produce(place.names.audit, bytes(100_000), b"user", 0)
+                producer.flush(1)
+            story.wait_for("[-]broker failed: the broker does not answer")
+            assert (worker.page("/readyz")[0], worker.page("/livez")[0]) == (503, 200)
+            ballast.unlink()
+            broker.stop()
+            broker.start()
+            story.go_on()
+            worker.wait_until_ready()
+            story.check_answers()
+            assert worker.terminate() == 0
 
 
 class Story:
@@ -131,7 +183,20 @@ def test_a_disk_that_is_full_damaged_or_gone(broker: Broker, tmp_path: Path, dis
         assert "state.dir can be written again" in worker.log
         story.write_snapshot()
 
+        with read_only(disk):
+            story.wait_for("cannot be written: Read-only file system")
+            assert worker.page("/livez")[0] == 200
+            story.go_on()
+        worker.wait_until_ready()
+        story.write_snapshot()
+
         worker.kill()
+        with read_only(disk):
+            worker.start()
+            assert worker.wait() == 78
+            assert (
+                "must be a directory that can be written: Read-only file system; choose another" in worker.log
+            )
         (current,) = disk.glob("state/**/CURRENT")
         current.write_bytes(b"damaged")
         worker.start()

@@ -49,7 +49,7 @@ def test_a_tail_is_replayed(broker):
 def test_a_worker_is_killed_and_two_are_added(broker):
     words = ["--guarantees", "exactly_once", "--rate", "200", "--partitions", "4", "--calm", "1"]
     words += ["--session-ms", "60000"]  # nobody is given up because it gets no CPU
-    restart, scale_up = run(broker, "restart", *words)
+    restart, scale_up, replaced, rolling = run(broker, "restart", *words)
     assert (restart["what"], scale_up["what"]) == ("restart", "scale-up 2 to 4")
     assert (restart["killed"]["partitions"], restart["others"]["partitions"]) == (2, 2)
     moved, kept = scale_up["moved"]["partitions"], scale_up["kept"]["partitions"]
@@ -57,7 +57,15 @@ def test_a_worker_is_killed_and_two_are_added(broker):
     # assignor may let a third one move.
     assert (moved, kept) in {(2, 2), (3, 1)}
     assert restart["killed"]["silence"] > restart["start_up_seconds"] / 2
-    for gap in (restart["killed"], restart["others"], scale_up["moved"], scale_up["kept"]):
+    assert (replaced["what"], rolling["what"]) == ("killed under a parent", "rolling restart under a parent")
+    assert (replaced["killed"]["partitions"], rolling["all"]["partitions"]) == (2, 4)
+    steps = replaced["steps"]
+    assert list(steps) == ["noticed", "topics_checked", "kernels_ready", "assigned", "live"]
+    assert list(steps.values()) == sorted(steps.values())
+    # A prepared process has loaded modules and kernels, which is most of a start.
+    assert 0 < replaced["cpu_seconds"] < restart["cpu_seconds"] / 2
+    gaps = [restart["killed"], restart["others"], scale_up["moved"], scale_up["kept"]]
+    for gap in (*gaps, replaced["killed"], rolling["all"]):
         assert gap["silence"] > 0
         assert gap["delay"] > 0
 

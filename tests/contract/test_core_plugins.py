@@ -64,7 +64,8 @@ def specs():
             yield f"{axis}={name}", {"learner": learner | FITTING.get(name, {}) | {axis: name}}
         if family == "learners":
             yield f"learner={name}", {"learner": (learner if name in TREES else {}) | {"name": name}}
-        for part, its_family in (("query", "queries"), ("budget", "budgets"), ("drift", "drift")):
+        parts = (("query", "queries"), ("budget", "budgets"), ("drift", "drift"), ("drift", "inputs"))
+        for part, its_family in parts:
             if family == its_family:
                 goes_with = {"name": "boct"} if part == "query" and name not in QUERIES else learner
                 yield f"{part}={name}", {"learner": goes_with, part: name}

@@ -73,6 +73,12 @@ def test_every_private_method_that_changelogs_are_read_by_exists(name: str, para
     assert [*inspect.signature(getattr(driver.Consumer, name)).parameters][1:] == parameters
 
 
+def test_active_partitions_are_kept_where_changelogs_look_them_up() -> None:
+    text = source(driver.Consumer._get_active_partitions)
+    assert "tps = self._active_partitions" in text
+    assert "if tps is None:" in text
+
+
 def test_what_we_override_in_the_consumer_thread_and_the_app_exists() -> None:
     for name in ("on_start", "_create_worker_consumer"):
         assert getattr(ConsumerThread, name) is not getattr(driver.AIOKafkaConsumerThread, name)

@@ -166,7 +166,12 @@ def test_sigterm_in_mid_stream_loses_and_doubles_nothing(broker: Broker, tmp_pat
 
 def test_a_broker_that_is_gone_for_20_seconds(private_broker: EmbeddedBroker, tmp_path: Path) -> None:
     place = Installation(
-        private_broker.bootstrap_servers, "outage.", 2, tmp_path, settings=SETTINGS, module="streamapp worker"
+        private_broker.bootstrap_servers,
+        "outage.",
+        2,
+        tmp_path,
+        settings={**SETTINGS, "GROVE_SNAPSHOT_MAX_REPLAY_MS": "1", "GROVE_SNAPSHOT_INTERVAL_MS": "200"},
+        module="streamapp worker",
     )
     load = Load(place, 500)
     with place.worker("w") as worker:
@@ -178,6 +183,11 @@ def test_a_broker_that_is_gone_for_20_seconds(private_broker: EmbeddedBroker, tm
             assert worker.page("/livez")[0] == 200, "a restart would not bring the broker back"
             private_broker.start()
             load.wait_for(500)
+            # The client's copy of the metadata has the epoch of the former leader, for five minutes.
+            complete = worker.log.count("is complete: ")
+            wait_until(
+                lambda: worker.log.count("is complete: ") > complete, PATIENCE, lambda: worker.log[-3000:]
+            )
         place.wait_for_lag_0(alive=[worker])
         assert worker.terminate() == 0
     check(place, load.sent, once=False)

@@ -6,20 +6,25 @@ word, and stops the others.
 
 from __future__ import annotations
 
+import hashlib
+import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from core import state_version
 from core.model import snapshot
+from core.model.frame import DIGEST
 from core.state_version import ALIKE_SINCE, STATE_VERSION
+from streamapp.errors import OtherReleaseError
 from streamapp.worker.journal.entry import Entry, decode, encode
 from streamapp.worker.restore.journal_replay import Replay
 from streamapp.worker.task.models.files.exported import write_exported
 from streamapp.worker.task.models.files.importing import control_values
 from streamapp.worker.task.task import Task
-from streamapp.worker.task.unit import Unit, unseal
+from streamapp.worker.task.unit import Unit, UnitName, seal, unseal
 from tests.topology.logged import Logged
 from tests.topology.partition import ALWAYS, PARTITION, Partition, Record, config
 
@@ -139,3 +144,60 @@ def test_a_partition_whose_new_model_is_deleted_goes_back_with_the_next_task() -
     assert set(live.commit()) == {STATE_VERSION}
     units = list(live.task.cut().units())
     assert Task.from_units(PARTITION, live.task.config, None, units).state_version == ALIKE_SINCE
+
+
+def of_lacking_learner(data: bytes) -> bytes:
+    """Return the snapshot of a model of h-tree as if its learner were one that is not here."""
+    changed = data.replace(b'"name":"h-tree"', b'"name":"x-tree"')
+    assert changed != data
+    return changed[:-4] + zlib.crc32(changed[:-4]).to_bytes(4, "little")
+
+
+def test_a_model_whose_learner_is_not_here_is_not_taken_for_damaged() -> None:
+    """Else the partition would go on from an older snapshot, as if the model had never been."""
+    live = Shared()
+    live.rows()
+    units = list(live.task.cut().units())
+    for at, unit in enumerate(units):
+        if unit.name.kind == "model":
+            facts, body = unseal(unit)
+            units[at] = seal(unit.name, facts, [of_lacking_learner(bytes(body))])
+    with pytest.raises(OtherReleaseError, match="unit model 'm'#1: .* 'x-tree'"):
+        Task.from_units(PARTITION, live.task.config, None, units)
+
+
+def test_a_unit_of_a_later_format_is_not_taken_for_damaged() -> None:
+    unit = seal(UnitName("task"), {})
+    later = unit.data[:8] + (99).to_bytes(4, "little") + unit.data[12:-DIGEST]
+    later += hashlib.blake2b(later, digest_size=DIGEST).digest()
+    with pytest.raises(OtherReleaseError, match="has format 99; this build reads format 1; run the release"):
+        unseal(Unit(unit.name, later))
+
+
+def test_a_command_that_was_carried_out_and_is_refused_here_stops_the_replay() -> None:
+    """Its learner is a plug-in whose file this worker lacks, or came without a new state version."""
+    live = Shared()
+    live.rows()
+    live.control("create", key="k", spec={"learner": "h-tree"}, schema=SCHEMA)
+    live.rows(key="k")
+    live.commit()
+    for entry in live.journal:
+        for step in entry.steps:
+            if step.records is not None:
+                values = [value.replace(b"h-tree", b"x-tree") for value in step.records.values if value]
+                object.__setattr__(step.records, "values", values)
+    with pytest.raises(
+        OtherReleaseError, match="command at t.controls:3:0 was carried out .* refuses it .*x-tree"
+    ):
+        live.replayed()
+
+
+def test_settings_with_a_learner_that_is_not_here_stop_the_replay() -> None:
+    live = Shared()
+    live.rows()
+    live.commit()
+    assert live.journal[0].config is not None
+    other = live.journal[0].config.replace("h-tree", "x-tree")
+    live.journal[0] = replace(live.journal[0], config=other)
+    with pytest.raises(OtherReleaseError, match="settings that this release cannot read: .*x-tree"):
+        live.replayed()

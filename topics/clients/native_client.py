@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException
 
+from topics.client_calls import end_or_abandon
 from topics.clients import librdkafka
 from topics.clients.librdkafka import Library, Message
 from topics.errors import TokenError
@@ -199,11 +200,15 @@ def _set_token(library: Library, client: int, tokens: TokenSource) -> None:
 
 def end_client(library: Library, client: int, topics: Mapping[str, int], number: int, process: int) -> None:
     """End a client without references, and free what it holds."""
-    if os.getpid() == process:  # a fork has the memory, but not the threads
+
+    def end() -> None:
         library.purge(client, librdkafka.PURGE_QUEUE | librdkafka.PURGE_IN_FLIGHT)
         for topic in topics.values():
             library.topic_destroy(topic)
         library.destroy(client)
+
+    if os.getpid() == process:  # a fork has the memory, but not the threads
+        end_or_abandon("the producer: the end of its client", end)
     del _clients[number]
 
 

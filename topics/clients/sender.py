@@ -16,6 +16,7 @@ from typing import Any
 
 from confluent_kafka import KafkaException, Producer
 
+from topics.client_calls import end_or_abandon
 from topics.clients import librdkafka
 from topics.clients.access import Access
 from topics.clients.delivery_failures import DeliveryFailures, reason_to_end
@@ -108,6 +109,11 @@ class Sender:
     def failed(self) -> int:
         """Return how many records were not delivered."""
         return self._failures.failed
+
+    @property
+    def n_queued(self) -> int:
+        """Return how many records and reports wait in the client's queue."""
+        return len(self._producer)
 
     def send(
         self,
@@ -285,8 +291,16 @@ class Sender:
             self._failures.given_up(f"{n_undelivered} records were not delivered: the producer was closed")
         with self._handing_over:
             self._forget_offered()
+        end_or_abandon("the producer: close", self._give_up_waiting)
+
+    def _give_up_waiting(self) -> None:
+        """Give up the records in the client's queue, and let it report them."""
         self._producer.purge()
         self._flush(FLUSH_STEP_S)
+
+    def _purge(self) -> None:
+        """Give up the records in the client's queue; the client is not used any more."""
+        end_or_abandon("the producer: purge", self._producer.purge)
 
     def _n_waiting(self) -> int:
         """Return how many offered records the client has not taken."""
@@ -333,7 +347,7 @@ class Sender:
         self.check()
         if self.is_overdue():
             waiting = len(self._producer) + self._n_waiting()
-            self._producer.purge()
+            self._purge()
             message = (
                 f"{waiting} records were not delivered within {STOP_S:g} s of the stop: the broker is away"
             )

@@ -18,8 +18,8 @@ from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
+from topics.client_calls import CHECK_S, MAX_CHECKS, AbandonedCallError, ClientCalls
 from topics.clients.access import Access, denied_kind
-from topics.clients.client_calls import CHECK_S, MAX_CHECKS, AbandonedCallError, ClientCalls
 from topics.clients.sender import Sender
 from topics.columns.records import Headers, Ints64
 from topics.errors import AbortedError, BrokerError, FencedError
@@ -183,7 +183,7 @@ class TransactionalSender(Sender):
         member that owns the name joins it again, and only that member opens the new client.
         """
         logger.warning("transactional.id=%s: a new producer is needed: %s", self.transactional_id, why)
-        self._producer.purge()
+        self._purge()
         old = [self._producer]
         self._failures, self._producer = self._new_client()
         self.is_open = False

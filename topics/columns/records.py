@@ -289,11 +289,11 @@ class FeatureRequest:
 
 @dataclass(frozen=True, slots=True)
 class DriftAlert:
-    """A change of level of a drift detector."""
+    """A change of level of a drift detector, or a window of inputs that differs from the reference."""
 
-    level: Literal["warning", "drift", "in-control"]
+    level: Literal["warning", "drift", "in-control", "input"]
     detector: str
-    error_rate: float  # as the detector estimates it, 0..1
+    error_rate: float  # as the detector estimates it, 0..1; NaN for the level "input"
     action: str  # the reaction, e.g. "new tree"; "none" if there was only an alert
     node: int | None = None  # None: the whole model
     version: int = 0  # labels learned at that time
@@ -301,6 +301,8 @@ class DriftAlert:
     depth: int | None = None  # depth of the node, 0: a root
     classes: list[str] | None = None  # the two classes of the tree; None: one tree for all classes
     member: int | None = None  # the forest's member whose errors are watched; None: the model is no forest
+    inputs: list[dict[str, Any]] | None = None  # the inputs that moved most; None: it watches errors
+    moved: int | None = None  # number of all inputs that moved
 
 
 LifeEvent = Literal[

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, KafkaException, TopicPartition
 
+from topics.client_calls import end_or_abandon
 from topics.fetching.batches import Limit
 from topics.fetching.connection import is_reachable
 from topics.fetching.fetcher import NOT_FETCHED, Fetcher, Place, Ranges
@@ -283,4 +284,4 @@ class BoundedConsumer:
     def close(self) -> None:
         if self._fetcher is not None:
             self._fetcher.close()
-        self._consumer.close()
+        end_or_abandon("the consumer: close", self._consumer.close)

@@ -27,7 +27,8 @@ class Plugin(Budget):
 
     ``{"name": "window", "limit": 0.1, "window": 100}`` (Žliobaitė et al. 2014, section 2). Old savings and
     old debts fade: the rate of requests stays near the limit at any time. With ``respend`` a returned request
-    opens the closed gate once and is not counted in u again.
+    opens the closed gate once and is not counted in u again. Other requests past the closed gate (after an
+    alarm of the input detector) are counted in u.
     """
 
     window: int = count(100, at_least=1)
@@ -49,7 +50,7 @@ def is_open(p, state: SpentState, spent: float, returned: int, number: int) -> b
 @kernel
 def spend(p, state: SpentState, asked: bool, reserved: bool) -> None:
     """Let the window forget one step and count this record."""
-    is_returned = asked and not reserved and state.recent / p.window >= p.limit
+    is_returned = asked and not reserved and p.respend != 0.0 and state.recent / p.window >= p.limit
     state.recent *= (p.window - 1.0) / p.window
     if is_returned:
         state.again += 1.0

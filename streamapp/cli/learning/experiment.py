@@ -54,6 +54,7 @@ def experiment(
       cdt-figure5   query strategies against the share of labels (--datasets)
       cdt-table1    the real data sets of "Confidence Decision Trees" (--datasets)
       drift-detectors      delay, misses and false alarms of all detectors
+      drift-inputs  false alarms and delays of the input detector, gain of its labels
       lft-balance   error by class on Balance Scale, of "Learning Forests of Trees"
       lft-electricity      last day, last week and online error (--datasets)
       lft-learning-curves  UFFT's three kinds of leaves and C4.5 on Waveform and LED

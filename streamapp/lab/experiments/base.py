@@ -28,6 +28,7 @@ PAPERS = (
     "cdt_figure",
     "cdt_table",
     "drift_detectors",
+    "drift_inputs",
     "lft_balance",
     "lft_electricity",
     "lft_learning_curves",

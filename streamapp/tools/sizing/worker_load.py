@@ -8,6 +8,10 @@ from streamapp.tools.sizing.measured_costs import Costs
 
 SECOND_US = 1_000_000.0
 SECOND_MS = 1_000.0
+FETCH_BYTES = 1 << 20
+"""Bytes of a partition in one fetch (`max.partition.fetch.bytes`)."""
+RUN_MS = 12.0
+"""CPU of a run in a backlog: below 8 ms runs grow, above 16 they shrink (`worker.transport.run_size`)."""
 PAUSE_MS = 100.0
 """Longest pause of fetches before a commit (streamapp/worker/driver/pace.py)."""
 
@@ -94,13 +98,23 @@ def changed_models(costs: Costs, rate: float, models: float) -> float:
     return min(models, rate * costs.snapshot_seconds)
 
 
-def backlog_rate(costs: Costs, cores: float, partitions: float, cpu_us: float, commit_ms: float) -> float:
+def records_per_run(record_bytes: float, cpu_us: float) -> float:
+    """Return the records of a partition in a round of a backlog, each of which takes `cpu_us`."""
+    return max(1.0, min(RUN_MS * 1_000.0 / cpu_us, FETCH_BYTES / record_bytes))
+
+
+def backlog_rate(
+    costs: Costs, cores: float, partitions: float, cpu_us: float, commit_ms: float, record_bytes: float
+) -> float:
     """Return the records per second, of `cpu_us` each, of a worker that spends `cores` on a backlog.
 
-    Rounds are as large as a fetch then, and so their costs are in those of the records; commits remain. An
-    interval is at least twice the last commit, so commits take half of the time at most.
+    `partitions` are those that have records. A round has one run of each, so that a single hot partition pays
+    for a round with each of its runs. A commit interval is at least twice the last commit, so commits take
+    half of the time at most.
     """
     commit_us = costs.commit_us + costs.commit_partition_us * partitions
     interval_us = max(commit_ms * 1_000.0, 2.0 * commit_us / cores)
     remaining_us = cores * SECOND_US - costs.idle_us - commit_us * SECOND_US / interval_us
-    return max(0.0, remaining_us / cpu_us)
+    round_us = costs.round_us + costs.run_us * partitions
+    records = partitions * records_per_run(record_bytes, cpu_us)
+    return max(0.0, remaining_us / (cpu_us + round_us / records))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import sqlite3
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -20,6 +22,11 @@ from streamapp.web.queue.cards import Card
 from streamapp.web.queue.expiry import NEVER
 from streamapp.web.wording import features_table
 
+logger = logging.getLogger(__name__)
+
+NOT_STORED: Final = (
+    "This was not recorded: the server has no room to store it. Try again after its operator has made room"
+)
 DONT_KNOW, SKIP, UNDO, GUESS = "x", "s", "u", "g"
 CLASS_KEYS: Final = "1234567890abcdefhijklmnopqrtvwyz"
 UNSEEN_MS: Final = 250
@@ -190,12 +197,18 @@ class LabelPage:
             self._messages.say(TOO_FAST)
             return
         self._busy = True
-        shown = self._card
+        before = shown = self._card
         if ends_card and self._ahead is not None:
             shown = self._card = self._ahead
             self._draw()
         try:
             turn = await asyncio.to_thread(self._queue.act, self._person.annotator, act, now_ms())
+        except sqlite3.OperationalError as error:
+            logger.error("an action of %s cannot be stored: %s", self._person.annotator, error)
+            self._card = before
+            self._draw()
+            self._messages.say(f"{NOT_STORED} ({error})")
+            return
         finally:
             self._busy = False
         self._messages.say(turn.refused or message)

@@ -17,6 +17,7 @@ import numpy as np
 
 from streamapp.web.audit_log import AuditLog
 from streamapp.web.clock import now_ms
+from streamapp.web.disk_patience import store_patiently
 from streamapp.web.queue.cards import Outgoing
 from streamapp.web.queue.label_queue import LabelQueue
 from streamapp.web.queue.outbox import REPEATABLE
@@ -32,6 +33,10 @@ logger = logging.getLogger(__name__)
 
 STEP_S: Final = 0.1
 AGAIN_S: Final = 5.0  # seconds until a new client is made after one that failed
+
+DUE: Final = "the note that answers are being sent"
+SENT: Final = "the note that answers were sent"
+DOUBT: Final = "the note that answers are in doubt"
 
 
 class Writer:
@@ -55,13 +60,22 @@ class Writer:
         """Send until stopped."""
         try:
             while not self._stop.wait(STEP_S):
-                answers, entries = self._queue.outbox.due(now_ms()), self._audit.waiting()
-                if answers:
+                if answers := self._due():
                     self._guarded(partial(self._send, answers), answers)
-                if entries:
+                if entries := self._audit.waiting():
                     self._guarded(partial(self._send_audit, entries), ())
         finally:
             self._sender.close()
+
+    def _due(self) -> list[Outgoing]:
+        """Return the answers to send, each with a note that it is being sent; none while the disk is full."""
+        due: list[Outgoing] = []
+        self._store(DUE, lambda: due.extend(self._queue.outbox.due(now_ms())))
+        return due
+
+    def _store(self, what: str, store: Callable[[], object]) -> None:
+        """Store what the broker has or may have; an end of the wait leaves it in doubt, as a crash would."""
+        store_patiently(what, store, self._stop)
 
     def _guarded(self, send: Callable[[], None], answers: Sequence[Outgoing]) -> None:
         """Send something; if the client fails, these answers are in doubt and a new client is made."""
@@ -71,7 +85,7 @@ class Writer:
             self.trouble = str(error)
             logger.warning("%d answers are not confirmed: %s", len(answers), error)
             self._sender.close()  # no record of it arrives later
-            self._queue.outbox.not_sent(answers)
+            self._store(DOUBT, partial(self._queue.outbox.not_sent, answers))
             if not self._stop.wait(AGAIN_S):
                 self._sender = Sender(self._kafka, self._stop.is_set)
             return
@@ -113,7 +127,7 @@ class Writer:
             ),
         )
         self._sender.flush()
-        self._queue.outbox.sent(answers, now_ms())
+        self._store(SENT, partial(self._queue.outbox.sent, answers, now_ms()))
 
     def _weights(self, labels: Sequence[Outgoing]) -> Floats | None:
         """Return the weights of labels; None if all are 1, the default."""
@@ -139,4 +153,4 @@ class Writer:
             [entry.at_ms for _, entry in entries],
         )
         self._sender.flush()
-        self._audit.sent([number for number, _ in entries])
+        self._store(SENT, partial(self._audit.sent, [number for number, _ in entries]))

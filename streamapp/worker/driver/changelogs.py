@@ -37,7 +37,10 @@ class Changelogs:
         them until then would be missing for ever.
         """
         changelogs = self._app.tables.changelog_topics
-        unread = {tp for tp in self._consumer._get_active_partitions() if tp.topic in changelogs}
+        active = self._consumer._active_partitions
+        if active is None:  # else Faust checks the type of each of them, at each call
+            active = self._consumer._get_active_partitions()
+        unread = {tp for tp in active if tp.topic in changelogs}
         return unread if self.standbys_are_read else unread - self.recovery.standby_tps
 
     @property

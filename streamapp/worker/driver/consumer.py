@@ -12,7 +12,6 @@ Group membership, assignor, recovery and agents stay Faust's. The differences:
 from __future__ import annotations
 
 import asyncio
-import functools
 import logging
 import time
 from collections.abc import Iterable, Sequence
@@ -26,7 +25,7 @@ from streamapp.errors import NotYetError
 from streamapp.worker.driver.changelogs import Changelogs
 from streamapp.worker.driver.faust_app import STOP_TIMEOUT_S, App, Wiring
 from streamapp.worker.driver.going_live import GoingLive
-from streamapp.worker.driver.live_partitions import LivePartitions
+from streamapp.worker.driver.live_partitions import LivePartitions, place_of
 from streamapp.worker.driver.pace import PAUSE_MAX_S, RoundTime
 from streamapp.worker.driver.thread import ConsumerThread, Fetched
 from streamapp.worker.transport.delivery import Delivery
@@ -43,10 +42,6 @@ IDLE_POLL = 1.0
 
 All of these end it. A snapshot that becomes due, or is complete, waits for its end.
 """
-
-
-_tp = functools.lru_cache(maxsize=1 << 14)(TP)
-"""Make a TP, or return the same again: each fetch needs one for each partition."""
 
 
 class Consumer(driver.Consumer):
@@ -114,13 +109,16 @@ class Consumer(driver.Consumer):
     async def _take(self, timeout_s: float) -> Fetched:
         now = time.monotonic()
         topics = wanted_of(tuple(self._live.orders.values()), self.options.limit.most_bytes, now)
-        positions = {_tp(ahead.topic, ahead.partition): ahead.position for ahead in topics}
+        positions = {place_of(ahead.topic, ahead.partition): ahead.position for ahead in topics}
         back = {
-            _tp(ahead.topic, ahead.partition): ahead.request_again() for ahead in topics if ahead.released
+            place_of(ahead.topic, ahead.partition): ahead.request_again()
+            for ahead in topics
+            if ahead.released
         }
         await self._thread.seek_all(back)
         waits = [timeout_s, self.wiring.committer.seconds_to_tick(now)]
-        waits += [order.seconds_to_idle(now) for order in self._live.orders.values()]
+        if self.options.max_idle_ms > 0:
+            waits += [order.seconds_to_idle(now) for order in self._live.orders.values()]
         changelogs = self._changelogs.wanted()
         between = self._round.between_fetches_s if timeout_s else 0.0
         # No table and no run waits for the fetch, and the broker had no more than that.
@@ -140,6 +138,8 @@ class Consumer(driver.Consumer):
 
     async def _deliver_round(self, epoch: int) -> bool:
         """Deliver at most one run of each live partition; return whether there was one."""
+        if self.options.max_idle_ms <= 0 and self._live.is_at_rest:
+            return False  # without a time to count that a topic has been empty
         now, most = time.monotonic(), self._size.limit
         runs = [run for order in self._live.orders.values() if (run := self._next_run(order, now, most))]
         if not runs:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 
 from faust.types import TP
 
 from streamapp.worker.transport.runs import TimeOrder
+
+place_of = functools.lru_cache(maxsize=1 << 14)(TP)
+"""Make a TP, or return the same again: each turn needs one for each topic of each partition."""
 
 
 class LivePartitions:
@@ -30,9 +34,18 @@ class LivePartitions:
         return any(order.has_backlog(now) for partition, order in self.orders.items() if not holds(partition))
 
     @property
+    def is_at_rest(self) -> bool:
+        """Whether no record waits here, and none was given back."""
+        return all(order.is_at_rest for order in self.orders.values())
+
+    @property
     def is_behind(self) -> bool:
         """Whether the last fetch of some topic left records at the broker."""
-        return any(ahead.lag for order in self.orders.values() for ahead in order.topics.values())
+        for order in self.orders.values():  # without calls, as in `TimeOrder.is_at_rest`
+            for ahead in order.topics.values():
+                if ahead.log_end is not None and ahead.log_end > ahead.position:
+                    return True
+        return False
 
     def note_log_ends(self, log_ends: Mapping[TP, int]) -> None:
         """Note where the logs of live partitions end; most turns of an idle worker report no change."""
@@ -48,7 +61,7 @@ class LivePartitions:
         if self._log_ends is None or len(self.orders) != self._n_orders:
             self._n_orders = len(self.orders)
             self._log_ends = {
-                TP(topic, partition): ahead.log_end
+                place_of(topic, partition): ahead.log_end
                 for partition, order in self.orders.items()
                 for topic, ahead in order.topics.items()
                 if ahead.log_end is not None

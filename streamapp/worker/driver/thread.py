@@ -92,6 +92,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
     _pace_s = 0.0  # between two fetches at least
     _next_fetch = 0.0  # on the clock of `time.monotonic`
     _not_before = 0.0  # the same clock: records fetched sooner would only wait
+    _wakes_in_time = False  # the fetcher's loop wakes up by itself when the next fetch may be sent
     sources: SourceWatch
     partition_health: PartitionHealth
     fencing: Fencing
@@ -159,10 +160,11 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             if all(task.done() for task in fetcher._pending_tasks):
                 # aiokafka overlooks the end of a request when it is woken at the same moment.
                 fetcher._in_flight.clear()
-            now = time.monotonic()
+            now, next_fetch = time.monotonic(), max(self._next_fetch, self._not_before)
+            self._wakes_in_time = now < next_fetch < math.inf  # else `_drain` wakes it
             if not fetcher._records.keys().isdisjoint(self._wanted):
-                return [], {}, look_s, False, []  # `_drain` wakes it
-            if now < (next_fetch := max(self._next_fetch, self._not_before)):
+                return [], {}, next_fetch - now if self._wakes_in_time else look_s, False, []
+            if now < next_fetch:
                 return [], {}, next_fetch - now, False, []
             is_rest = any(tp.topic in sources or tp in self._tables for tp in fetcher._records)
             fetcher._fetch_max_wait_ms = min(REST_WAIT_MS, wait_ms) if is_rest else wait_ms
@@ -263,7 +265,8 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         self._not_before = not_before
         with fetcher._subscriptions.fetch_context():  # makes aiokafka count this as a poll
             fetched = Fetched(began=began)
-            self._drain(fetcher, positions, fetched, changelogs)
+            if timeout_s <= 0 or not fetcher._records.keys().isdisjoint((*positions, *changelogs)):
+                self._drain(fetcher, positions, fetched, changelogs)
             while not (fetched.is_worth_a_turn or self._interrupted):
                 seconds_left = deadline - time.monotonic()
                 if seconds_left <= 0 or not self.consumer.flow_active:
@@ -354,7 +357,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
                 assignment.state_value(tp).consumed_to(result._partition_records.next_fetch_offset)
                 if has_more(result._partition_records):
                     fetcher._records[tp] = result
-        if drained:
+        if drained and not self._wakes_in_time:
             fetcher._notify(fetcher._wait_consume_future)  # the partitions taken from can be fetched again
 
     # -- offsets --------------------------------------------------------------------------------------------

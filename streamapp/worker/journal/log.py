@@ -52,6 +52,7 @@ class JournalLog:
                 future.result(2 * REQUEST_S)
             except KafkaException as failure:
                 if denied_kind(failure.args[0].code()) is None:
+                    refresh_metadata(self._admin, failure, self._topic, REQUEST_S)
                     raise
                 self._tell_denied()
 

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from core.evaluation import EvaluationDue
-from core.events import Drift, Event, NodeTest, Pruned, Split
+from core.events import Drift, Event, InputsChanged, NodeTest, Pruned, Split
 from core.measures.named_measures import defined, named
 from core.schema.schema import Schema
 from streamapp.errors import UsageError
+from streamapp.worker.task.effects.model_happenings import moved_inputs
 
 Write = Callable[[int, Event, Schema], None]
 
@@ -42,6 +43,8 @@ def event_of(record: int, event: Event, schema: Schema) -> dict[str, Any]:
     if isinstance(event, Split | Drift):
         classes = body.pop("pair")
         body["classes"] = None if classes is None else [schema.classes[code] for code in classes]
+    if isinstance(event, InputsChanged):
+        body["moved"] = moved_inputs(event, schema)
     if isinstance(event, Split | Pruned):
         body["former"] = None if event.former is None else _test_of(event.former, schema)
     return {key: _finite(value) for key, value in body.items()}

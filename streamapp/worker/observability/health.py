@@ -4,8 +4,8 @@
 for lag alone, nor for waiting because the broker does not answer or does not serve a partition: a restart
 would help neither.
 
-*Ready*: assigned, every partition live, none stopped, the token of the sign-in can be renewed, no partition
-waits for a schema, and `state.dir` can be written.
+*Ready*: assigned, the broker answers, every partition live, none stopped, the token of the sign-in can be
+renewed, no partition waits for a schema, `state.dir` can be written, and the memory limit is not near.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from topics.tokens.token_source import TokenStatus
 logger = logging.getLogger(__name__)
 
 BEAT_SECONDS = 0.25
-DISK_SECONDS = 2.0  # between two looks at the disk
+BROKER_AWAY = "the broker does not answer"
+LOOK_SECONDS = 2.0  # between two looks at disk and memory
 
 
 class Stage(StrEnum):
@@ -84,6 +85,8 @@ class Health:
     )  # topic-partition: why the broker does not serve it
     disk: Callable[[], str] = lambda: ""  # why state cannot be stored; empty: it can
     disk_failure: str = ""  # the answer of `disk` when it was last asked
+    memory: Callable[[], str] = lambda: ""  # why the memory limit is near; empty: it is not
+    memory_failure: str = ""  # the answer of `memory` when it was last asked
     assigned: bool = False
     reading: str = ""  # current activity between the assignment and the first restore
     stopping: bool = False
@@ -103,7 +106,17 @@ class Health:
                 logger.error("%s; answers and commits go on, snapshots wait for it", self.disk_failure)
             elif before and not self.disk_failure:
                 logger.info("state.dir can be written again")
-            await asyncio.sleep(DISK_SECONDS)
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def keep_watching_memory(self) -> None:
+        """Note whether the memory limit is near, and log changes of that, until cancelled."""
+        while True:
+            before, self.memory_failure = self.memory_failure, self.memory()
+            if self.memory_failure and not before:
+                logger.error("%s", self.memory_failure)
+            elif before and not self.memory_failure:
+                logger.info("the memory limit is not near any more")
+            await asyncio.sleep(LOOK_SECONDS)
 
     def lags(self, lag: int) -> None:
         """Note how many offsets are not committed; called in every iteration of the driver."""
@@ -138,7 +151,7 @@ class Health:
         since = self.lag_since
         detail, ok = "no lag", True
         if since is not None and not self.broker_reachable():
-            detail = "the broker does not answer"
+            detail = BROKER_AWAY
         elif since is not None and self.awaited_schemas is not None and self.awaited_schemas():
             detail = "partitions wait for schemas"  # other partitions may have no records
         elif since is not None:
@@ -162,8 +175,12 @@ class Health:
                 "assigned", self.assigned, "" if self.assigned else self.reading or "waiting for the group"
             ),
         ]
+        if self.assigned and not self.broker_reachable():
+            checks.append(Check("broker", False, BROKER_AWAY))
         if self.disk_failure:
             checks.append(Check("state-directory", False, self.disk_failure))
+        if self.memory_failure:
+            checks.append(Check("memory", False, self.memory_failure))
         if self.token is not None:
             token = self.token()
             checks.append(Check("token", token.is_valid and not token.failure, str(token)))

@@ -42,27 +42,24 @@ class ReadProgress:
         if log_ends is self._live_ends and not unserved and self._health.is_at_rest:
             return
         self._live_ends = log_ends
-        stopped = {tp: end for tp, end in self._log_ends.items() if self._is_stopped(tp.partition)}
-        self._log_ends = stopped | dict(log_ends)
+        stopped = {number for number, state in self._partitions.items() if state.stopped is not None}
+        kept = {tp: end for tp, end in self._log_ends.items() if tp.partition in stopped} if stopped else {}
+        self._log_ends = kept | dict(log_ends)
         # A restart would stop a partition again, and bring no leader back: lag there does not make the worker
         # dead.
-        waiting = {tp.partition for tp in unserved}
+        left_out = stopped | {tp.partition for tp in unserved}
         self._note_unserved({f"{tp.topic}-{tp.partition}": why for tp, why in sorted(unserved.items())})
-        self._health.lags(
-            sum(
-                lag
-                for tp, lag in self.lags().items()
-                if tp.partition not in waiting and not self._is_stopped(tp.partition)
-            )
-        )
+        lags = self.lags()
+        self._health.lags(sum([lag for tp, lag in lags.items() if tp.partition not in left_out]))
 
     def lags(self) -> dict[TP, int]:
         """Return how many offsets of each partition, live or stopped, are not committed."""
-        return {
-            tp: max(0, end - state.committed[self._sources[tp.topic]])
-            for tp, end in self._log_ends.items()
-            if (state := self._partitions.get(tp.partition)) is not None
-        }
+        lags, partitions, sources = {}, self._partitions, self._sources
+        for tp, end in self._log_ends.items():
+            if (state := partitions.get(tp.partition)) is not None:
+                lag = end - state.committed[sources[tp.topic]]
+                lags[tp] = max(lag, 0)
+        return lags
 
     def read_changelog(self, records: int, size: int, *, standby: bool, left: int) -> None:
         """Note that parts of snapshots were read: by a standby, or for a partition that is to go live."""
@@ -82,7 +79,3 @@ class ReadProgress:
             logger.warning("%s: their records wait, all others go on", self._health.not_served())
         elif before and not unserved:
             logger.info("the broker serves all partitions again")
-
-    def _is_stopped(self, partition: int) -> bool:
-        state = self._partitions.get(partition)
-        return state is not None and state.stopped is not None

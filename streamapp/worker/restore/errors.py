@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from importlib.metadata import version
 
 from streamapp.errors import NotYetError, StreamappError
 from topics.registry.registered_schema import SchemaId
@@ -16,6 +17,15 @@ class RestoreError(StreamappError):
         self.reason = reason
         remedy = remedy or f"'grove models reset --partition {partition}' would give it new models"
         super().__init__(f"partition {partition} cannot be restored: {reason}; {remedy}")
+
+
+def of_other_release(partition: int, reason: str) -> RestoreError:
+    """Return the error for state that another release wrote, and with which that release can go on."""
+    remedy = (
+        f"this is streamgrove {version('streamgrove')}: run the release that wrote it, or a later one, and "
+        f"the partition goes on; 'grove models reset --partition {partition}' would give it new models"
+    )
+    return RestoreError(partition, reason, remedy)
 
 
 class SourceLogError(StreamappError):

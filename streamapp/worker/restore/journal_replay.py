@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from typing import Final, Literal, Protocol
 
-from core.state_version import ALIKE_SINCE, rules_of
+from core.errors import SpecError
+from core.state_version import STATE_VERSION, rules_of
+from streamapp.errors import OtherReleaseError
 from streamapp.worker.journal.entry import Entry, Manifest, Ranges, Step
 from streamapp.worker.restore.errors import RestoreError, ways_out
 from streamapp.worker.snapshots.chunks import DamagedError
 from streamapp.worker.snapshots.index import Index
 from streamapp.worker.snapshots.stored import Get, StoredSnapshot
-from streamapp.worker.task.effects.effects import Effects
+from streamapp.worker.task.effects.effects import DeadLetter, Effects
 from streamapp.worker.task.models.eviction.model_memory import ModelMemory
 from streamapp.worker.task.models.quota import ModelQuota
 from streamapp.worker.task.sources import SOURCES, Positions, SourceName, in_words
@@ -86,7 +88,7 @@ class Replay:
         DamagedError if it is not whole.
         """
         stored = StoredSnapshot(manifest, get)
-        config = TaskConfig.from_json(manifest.config, rules_of(manifest.state_version))
+        config = config_of(manifest)
         try:
             self.begin(manifest.positions, stored.units(), config)
         except DamagedStateError as error:
@@ -101,7 +103,7 @@ class Replay:
             n_records, at = 0, self._at[step.source]
             for raw in self._records(step):
                 n_records += len(raw)
-                self._process(task, raw, step, is_older=entry.state_version < ALIKE_SINCE)
+                self._process(task, raw, step, is_older=rules_of(entry.state_version) < STATE_VERSION)
             self.records += n_records
             self._check_count(step, at, n_records)
             task.advance(step.source, step.to)
@@ -116,7 +118,7 @@ class Replay:
             self.task = Task(self.partition, TaskConfig(), self._quota, self._memory)
             self.positions = entry.before
         if entry.config is not None:
-            self.task.configure(TaskConfig.from_json(entry.config, rules_of(entry.state_version)))
+            self.task.configure(config_of(entry))
         return self.task
 
     def _records(self, step: Step) -> Iterator[RawRecords]:
@@ -152,8 +154,10 @@ class Replay:
                 part = self._by_schemas(part, step.source)
             self._quota.closed = how == "refused"
             effects = self._process_run(task, TaskRun(step.source, part, dead=how == "dead"))
-            for letter in effects.dead_letters if is_older and how != "dead" else ():
-                if not NARROWED.isdisjoint((letter.reason, *dict(letter.rows).values())):
+            for letter in effects.dead_letters if how != "dead" else ():
+                if not is_older:
+                    self._check_carried_out(letter)
+                elif not NARROWED.isdisjoint((letter.reason, *dict(letter.rows).values())):
                     at = letter.origin
                     logger.warning(
                         "partition %d: replayed without %s:%d:%d, which an older release may read: %s",
@@ -165,6 +169,19 @@ class Replay:
                     )
         self._quota.closed = False
 
+    def _check_carried_out(self, letter: DeadLetter) -> None:
+        """Raise OtherReleaseError for a control that was carried out, and that this release refuses.
+
+        Without it the partition would go on with other models than it had.
+        """
+        if letter.reason == Reason.BAD_CONTROL:
+            at = letter.origin
+            message = (
+                f"the command at {at.topic}:{at.partition}:{at.offset} was carried out when it was first "
+                f"processed, and this release refuses it ({letter.detail})"
+            )
+            raise OtherReleaseError(message)
+
     def _by_schemas(self, raw: RawRecords, source: SourceName) -> RawRecords:
         """Return records with the schemas that they name, by which they were read at first."""
         ids = distinct_schema_ids(raw)
@@ -175,6 +192,17 @@ class Replay:
             )
             raise RestoreError(self.partition, reason)
         return raw.read_by({} if self._schemas is None else self._schemas(self.partition, ids))
+
+
+def config_of(record: Entry | Manifest) -> TaskConfig:
+    """Return the settings in a record of the journal; OtherReleaseError if this release cannot read them."""
+    try:
+        config = TaskConfig.from_json(record.config or "", rules_of(record.state_version))
+        config.default_spec()
+    except (SpecError, ValueError) as error:
+        message = f"its journal has settings that this release cannot read: {error}"
+        raise OtherReleaseError(message) from error
+    return config
 
 
 Handled = Literal["processed", "refused", "dead", "skipped"]

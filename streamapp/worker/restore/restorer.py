@@ -17,10 +17,10 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, Final
 
-from streamapp.errors import NotYetError
+from streamapp.errors import NotYetError, OtherReleaseError
 from streamapp.worker.journal.offset_metadata import UNKNOWN
 from streamapp.worker.journal.skips import outstanding
-from streamapp.worker.restore.errors import RestoreError, ways_out
+from streamapp.worker.restore.errors import RestoreError, of_other_release, ways_out
 from streamapp.worker.restore.identity import Identity
 from streamapp.worker.restore.journal_replay import Replay
 from streamapp.worker.restore.log_reader import REQUEST_S, LogReader, Offset
@@ -108,6 +108,8 @@ class Restorer:
                 restored = Rebuild(request, self._config, tails, replay).run(committed)
             except EndMismatchError as error:
                 raise self._wait(request, error) from None
+            except OtherReleaseError as error:
+                raise of_other_release(number, str(error)) from error
         self._differs_since.pop(number, None)
         ids = {source: topic_ids[topic] for source, topic in self._topics.items()}
         skips = outstanding(restored.skips, restored.positions, ids)

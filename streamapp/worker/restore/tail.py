@@ -12,7 +12,7 @@ from typing import Final, Protocol
 from core.state_version import READABLE
 from streamapp.errors import StreamappError
 from streamapp.worker.journal.entry import Entry, Manifest, Record, Reset, Skip, decode
-from streamapp.worker.restore.errors import RestoreError
+from streamapp.worker.restore.errors import of_other_release
 from streamapp.worker.task.sources import Positions
 from topics.columns.records import RawRecords
 
@@ -123,9 +123,9 @@ class TailReader:
         if isinstance(record, Entry | Manifest) and record.state_version not in READABLE:
             reason = (
                 f"its journal has state version {record.state_version}, this release reads "
-                f"{', '.join(map(str, READABLE))} (the release that wrote it can go on)"
+                f"{', '.join(map(str, READABLE))}"
             )
-            raise RestoreError(self._partition, reason)
+            raise of_other_release(self._partition, reason)
         return record
 
 

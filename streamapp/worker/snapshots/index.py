@@ -12,6 +12,7 @@ from typing import Final
 
 import msgpack
 
+from streamapp.errors import OtherReleaseError
 from streamapp.worker.journal.entry import Manifest
 from streamapp.worker.snapshots.chunks import INDEX, UNIT, Copy, DamagedError, chunk_keys, pack, unpack
 
@@ -67,7 +68,7 @@ class Index:
             message = (
                 f"snapshot format version={version} must be {FORMAT_VERSION}; run the release that wrote it"
             )
-            raise DamagedError(message)
+            raise OtherReleaseError(message)
         index = Index(copies)
         if len(index.copies) != manifest.units or index.size != manifest.size:
             message = f"the index has {len(index.copies)} units, its manifest has {manifest.units}"

@@ -347,6 +347,10 @@ class ControlsRun:
         version = self.state.config.state_version
         for part, value in changes.items():
             old = body.get(part)
+            if part == "drift" and isinstance(old, list) and not isinstance(value, list):
+                check_words({part: value}, version)
+                body[part] = with_detector(old, value)
+                continue
             if not (isinstance(value, dict) and isinstance(old, dict)):
                 body[part] = value
                 check_words({part: value}, version)
@@ -359,6 +363,22 @@ class ControlsRun:
         changed = self.state.config.checked(Spec.parse(body, version))
         self.state.note_words(changes)
         return changed
+
+
+def with_detector(detectors: list[dict[str, Any]], change: Any) -> list[Any]:
+    """Return a spec's two detectors after the change of one of them; the other stays.
+
+    The change replaces parameters of the detector that it names, or of the detector of errors. Another name
+    takes the place of that detector.
+    """
+    errors, inputs = detectors
+    value = {"name": change} if isinstance(change, str) else change
+    if not isinstance(value, dict):
+        return [change]  # refused by the spec
+    if value.get("name") == inputs["name"]:
+        return [errors, {**inputs, **value}]
+    same = value.get("name", errors["name"]) == errors["name"]
+    return [{**errors, **value} if same else value, inputs]
 
 
 class RefusedControlsRun(ControlsRun):

@@ -7,13 +7,14 @@ name is noticed. The same state gives the same bytes.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from core.json_text import read_json
 from core.model.frame import DIGEST, Body, Frame, FrameError, FrameVersionError, canonical
-from streamapp.errors import StreamappError
+from streamapp.errors import OtherReleaseError, StreamappError
 
 MAGIC: Final = b"groveunt"
 FORMAT_VERSION: Final = 1
@@ -77,12 +78,15 @@ def seal(name: UnitName, facts: Mapping[str, Any], body: Sequence[Body] = ()) ->
 
 
 def unseal(unit: Unit) -> tuple[dict[str, Any], memoryview]:
-    """Return facts and body of a unit; DamagedStateError if its bytes were altered."""
+    """Return facts and body of a unit; DamagedStateError if altered, OtherReleaseError for another format."""
     name = unit.name
     try:
         text, body = FRAME.unseal(unit.data, f"unit {name}")
+    except FrameVersionError as error:
+        kind = OtherReleaseError if _matches_checksum(unit.data) else DamagedStateError
+        raise kind(str(error)) from None
     except FrameError as error:
-        message = str(error) if isinstance(error, FrameVersionError) else f"{error}; {REMEDY}"
+        message = f"{error}; {REMEDY}"
         raise DamagedStateError(message) from None
     try:
         head = read_json(text)
@@ -96,6 +100,11 @@ def unseal(unit: Unit) -> tuple[dict[str, Any], memoryview]:
     if named != name:
         raise damaged(name, f"must be stored under its own name, which is {named}")
     return facts, body
+
+
+def _matches_checksum(data: bytes) -> bool:
+    """Return whether the bytes are whole, in any format: an altered one may look like another format."""
+    return hashlib.blake2b(data[:-DIGEST], digest_size=DIGEST).digest() == data[-DIGEST:]
 
 
 def damaged(name: UnitName, rule: str) -> DamagedStateError:

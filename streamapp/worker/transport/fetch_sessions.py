@@ -25,7 +25,9 @@ from typing import Any, Final
 
 from aiokafka import TopicPartition
 from aiokafka.errors import for_code
-from aiokafka.protocol.fetch import FetchRequest
+from aiokafka.protocol.fetch import FetchRequest, FetchRequest_v11
+
+from streamapp.worker.transport.fetch_frames import FetchFrame
 
 FIRST_VERSION: Final = 7
 """First version of a fetch that has sessions."""
@@ -81,7 +83,9 @@ class SessionRequest(FetchRequest):  # type: ignore[misc]  # aiokafka's has no t
         """Return the request as aiokafka's structure of a version."""
         if request_struct_class.API_VERSION < FIRST_VERSION:
             return self._whole.build(request_struct_class)
-        built = super().build(request_struct_class)
+        # The same structure, with shorter ways from and to bytes.
+        quick = request_struct_class is FetchRequest_v11
+        built = super().build(FetchFrame if quick else request_struct_class)
         built.session_id, built.session_epoch = self._number, self._epoch
         built.forgotten_topics_data = self._forgotten
         return built

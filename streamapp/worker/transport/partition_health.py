@@ -9,7 +9,7 @@ no refusal: then the worker itself is at fault.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, Final
 
 from aiokafka.errors import KafkaError, NoError, OffsetOutOfRangeError, for_code
@@ -47,8 +47,10 @@ class PartitionHealth:
         self._led.difference_update(leaderless)
         return leaderless
 
-    def unserved(self, partitions: Iterable[TP]) -> dict[TP, str]:
+    def unserved(self, partitions: Collection[TP]) -> dict[TP, str]:
         """Return the partitions that the broker does not serve, with the reason."""
+        if not self._refused and self._led.issuperset(partitions):
+            return {}
         asked = list(partitions)
         unserved = dict.fromkeys(self.leaderless(asked), NO_LEADER)
         if self._refused:

@@ -251,7 +251,12 @@ class TimeOrder:
     @property
     def n_waiting(self) -> int:
         """The number of records that wait here."""
-        return sum(map(len, self._order))
+        return sum([ahead.n for ahead in self._order])
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether no record waits here, and none was given back."""
+        return not [ahead for ahead in self._order if ahead.n or ahead.released]
 
     def wanted(self, now: float = 0.0) -> list[ReadAhead]:
         """Return the topics to fetch at `now`: those that do not hold two runs, or some megabytes, yet.
@@ -259,9 +264,9 @@ class TimeOrder:
         A topic that is cut off is requested again when its fetched records are handed out. A topic whose
         records were given back is requested again when no other topic is waited for.
         """
-        any_released = any(ahead.released for ahead in self._order)
-        if not any_released and not self.n_waiting:
+        if self.is_at_rest:
             return [*self._order]
+        any_released = any(ahead.released for ahead in self._order)
         is_waiting = any_released and any(not ahead.released for ahead in self.awaited(now))
         return [
             ahead
@@ -308,7 +313,7 @@ class TimeOrder:
 
     def has_backlog(self, now: float) -> bool:
         """Return whether a run is due at `now` that is large enough to be worth its cost."""
-        if not self.n_waiting:
+        if self.is_at_rest:
             return False
         records = min(BACKLOG_RECORDS, self._max_records)
         is_large = any(len(ahead) >= records or ahead.size >= BACKLOG_BYTES for ahead in self._order)
@@ -331,9 +336,9 @@ class TimeOrder:
 
         `most`: limit of records, if it is lower than the limit of a run.
         """
-        full = [ahead for ahead in self._order if ahead.n]
-        if not full and self._max_idle <= 0:
+        if self._max_idle <= 0 and self.is_at_rest:
             return None  # without a time to count that a topic has been empty
+        full = [ahead for ahead in self._order if ahead.n]
         if self._is_held_back(now) or not full:
             return None
         self._waits_since, self._patience = None, PATIENCE_S
@@ -388,6 +393,8 @@ def wanted_of(orders: Sequence[TimeOrder], most_inflated: int, now: float = 0.0)
     partitions. These records may never come (their topic has no leader, or `max.task.idle.ms` is long). So a
     partition that has waited for long gives back its batches, and gets them again when the records have come.
     """
+    if all(order.is_at_rest for order in orders):
+        return [ahead for order in orders for ahead in order.topics.values()]
     holding = [order for order in orders if order.n_waiting and order.inflated]
     holding.sort(key=lambda order: -order.inflated)
     stalled = [order for order in holding if order.is_stalled(now)]

@@ -13,6 +13,7 @@ from benchmarks.rig.keyed_load import KeyedLoad
 from benchmarks.rig.shared_work import SharedWork, WorkerFigures, phases_of, processed_at, seconds_until
 from benchmarks.scaling import fit
 from streamapp.tools.sizing.measured_costs import Costs
+from streamapp.tools.sizing.worker_load import backlog_rate, record_us, records_per_run
 from topics.clients.partitioner import partition_of
 
 
@@ -62,26 +63,41 @@ def test_a_busy_worker_ends_later_than_the_others(
     assert seconds_until(workers, share) == pytest.approx(seconds)
 
 
-def work(costs: Costs, records: int, seconds: float, active: int, commits: float) -> SharedWork:
+def work(costs: Costs, records: int, seconds: float, active: int, rounds: float) -> SharedWork:
     """The work of one worker that costs as much as the costs."""
     each = costs.record_us + costs.byte_ns * 0.1 + costs.many_models_us * 0.1
     spent = records * each + seconds * costs.idle_us
-    spent += commits * (costs.commit_us + active * costs.commit_partition_us)
+    spent += seconds * (costs.commit_us + active * costs.commit_partition_us)  # a commit a second
+    spent += rounds * (costs.round_us + active * costs.run_us)
     loads = (records // active,) * active + (0,) * (64 - active)
-    worker = WorkerFigures(1_000, records, loads, spent / 1e6, commits, 40.0, 400.0)
+    worker = WorkerFigures(1_000, records, loads, spent / 1e6, seconds, rounds * active, 400.0)
     return SharedWork(seconds, 100.0, 0.1, (worker,), 0.01, 1.0, 0.0, 0.0)
 
 
 def test_fitted_costs_are_those_that_the_work_took() -> None:
-    true = Costs(record_us=4.0, commit_partition_us=250.0)
-    fitted = fit(Costs(), work(true, 200_000, 12.0, 64, 12.0), work(true, 190_000, 10.0, 8, 10.0))
+    true = Costs(record_us=4.0, commit_partition_us=250.0, round_us=7_000.0)
+    works = [
+        work(true, 200_000, 12.0, 64, 6),
+        work(true, 190_000, 10.0, 8, 7),
+        work(true, 190_000, 20.0, 1, 80),
+    ]
+    fitted = fit(Costs(), works)
     assert fitted.record_us == pytest.approx(4.0)
     assert fitted.commit_partition_us == pytest.approx(250.0)
+    assert fitted.round_us == pytest.approx(7_000.0)
+
+
+def test_a_backlog_in_one_partition_is_slower_than_the_same_in_eight() -> None:
+    """Each of its runs is a round: 12 ms of records at 3 µs, and one round of 5 ms with one run."""
+    costs = Costs(idle_us=0.0, commit_us=0.0, commit_partition_us=0.0, round_us=4_900.0, run_us=100.0)
+    assert backlog_rate(costs, 1.0, 1, 3.0, 100, 100) == pytest.approx(1e6 / 3.0 * 12 / 17)
+    assert backlog_rate(costs, 1.0, 8, 3.0, 100, 100) == pytest.approx(1e6 / 3.0 * 96 / 101.7)
 
 
 def test_the_prediction_of_work_that_costs_as_planned_is_its_rate() -> None:
     costs = Costs(record_us=4.0)
-    full = work(costs, 100_000, 1.0, 8, 1.0)
+    rounds = 100_000 / 8 / records_per_run(100.0, record_us(costs, 100.0, 1_000))
+    full = work(costs, 100_000, 1.0, 8, rounds)
     (worker,) = full.workers
     as_fast = SharedWork(1.0, 100.0, worker.cpu_seconds, (worker,), 0.01, 1.0, 0.0, 0.0)
     assert as_fast.predicted_rate(costs, 1_000.0) == pytest.approx(100_000)

@@ -123,30 +123,36 @@ def test_every_new_word_is_one_of_today() -> None:
     for word in frozenset().union(*NEW_WORDS.values()):
         part, *inside = word.partition("=")[0].split(".")
         if not inside:
-            assert part in {field.name for field in dataclasses.fields(Spec)}
+            assert part in {*(field.name for field in dataclasses.fields(Spec)), LIST_OF_DETECTORS}
         elif part == "evaluation":
             assert inside[0] in {field.name for field in dataclasses.fields(EvaluationPlan)}
         else:
-            plugin = registry.plugin(families[part], inside[0])
+            is_input = part == "drift" and inside[0] in registry.names("inputs")
+            plugin = registry.plugin("inputs" if is_input else families[part], inside[0])
             assert set(inside[1:]) <= {field.name for field in dataclasses.fields(plugin)}, word
 
 
 PARTS = {
-    "learner": "learners",
-    "query": "queries",
-    "budget": "budgets",
+    "learners": "learner",
+    "queries": "query",
+    "budgets": "budget",
     "drift": "drift",
-    "acquire": "acquirers",
+    "inputs": "drift",
+    "acquirers": "acquire",
 }
+"""Family → the part of a spec that names its plug-ins."""
+LIST_OF_DETECTORS = "drift[]"
 
 
 def words_of_today() -> set[str]:
     """Return the words of specs: parts, plug-ins with their aliases, parameters and their options."""
-    words = {field.name for field in dataclasses.fields(Spec)}
+    words = {field.name for field in dataclasses.fields(Spec)} - {"inputs"} | {LIST_OF_DETECTORS}
     words |= {f"evaluation.{field.name}" for field in dataclasses.fields(EvaluationPlan)}
-    for part, family in PARTS.items():
+    for family, part in PARTS.items():
         aliases = registry.aliases(family)
         for name in registry.names(family):
+            if (family, name) == ("inputs", "none"):
+                continue  # no spec can name it
             words |= {f"{part}.{each}" for each in (name, *(a for a, n in aliases.items() if n == name))}
             for field in dataclasses.fields(registry.plugin(family, name)):
                 words.add(f"{part}.{name}.{field.name}")

@@ -75,6 +75,20 @@ _SPECIAL: Final[Mapping[str, Any]] = MappingProxyType(
             ),
         ],
         "level": "string",
+        "inputs": [
+            "null",
+            {
+                "type": "array",
+                "items": _record(
+                    "MovedInput",
+                    _field("kind", "string"),
+                    _field("feature", ["null", "string"]),
+                    *(_field(name, "double") for name in ("ks", "psi", "hellinger", "p")),
+                    _field("missing", {"type": "array", "items": "double"}),
+                    _field("unseen", "double"),
+                ),
+            },
+        ],
     }
 )
 """Types of fields by name, where the declaration has none for Avro."""

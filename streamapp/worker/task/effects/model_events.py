@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any, Final
 
 from core.evaluation import Evaluation, EvaluationDue
-from core.events import Drift, Event, GrowthStopped, Pruned, Split, ThresholdsSet
+from core.events import Drift, Event, GrowthStopped, InputsChanged, Pruned, Split, ThresholdsSet
 from core.measures.named_measures import named
+from core.schema.schema import Schema
 from streamapp.worker.task import counters
 from streamapp.worker.task.effects.effects import Alert, Effects, Evaluated, Notice
-from streamapp.worker.task.effects.model_happenings import grown
+from streamapp.worker.task.effects.model_happenings import action_of, grown, moved_inputs
 from streamapp.worker.task.models.model_store import ModelStore
 from topics.columns.records import DriftAlert, EvaluationRecord, Ints32, Ints64, RawRecords
 
 CLASSES_MAX: Final = 20
 """Most classes whose label counts an evaluation lists: with more the record would be as long as a schema."""
+NAMED_MAX: Final = 3
+"""Most moved inputs in a line of the log."""
+ANSWER: Final = {"share": "the share of the answers", "class": "the class of the answers"}
 _MEASURES: Final = tuple(field.name for field in fields(Evaluation))
 
 
@@ -77,6 +82,8 @@ class ModelEvents:
                 effects.evaluations.append(Evaluated(record, _evaluation(event, classes, challenge)))
             elif isinstance(event, Drift):
                 effects.alerts.append(Alert(record, self._alert(event, version, row)))
+            elif isinstance(event, InputsChanged):
+                effects.alerts.append(Alert(record, self._input_alert(event, version, row)))
             elif isinstance(event, Split):
                 effects.count(counters.SPLITS)
                 effects.splits[event.reason] += 1
@@ -100,6 +107,18 @@ class ModelEvents:
             depth=event.depth,
             classes=self._pair(event),
             member=event.member,
+        )
+
+    def _input_alert(self, event: InputsChanged, version: int, row: int) -> DriftAlert:
+        return DriftAlert(
+            level="input",
+            detector=event.detector,
+            error_rate=math.nan,
+            action=action_of(event),
+            version=version,
+            instance_id=self._ids[row],
+            inputs=moved_inputs(event, self._store.traits.schema(event.model)),
+            moved=event.moved_count,
         )
 
     def _pair(self, event: Drift | Split) -> list[str] | None:
@@ -145,6 +164,10 @@ class ModelEvents:
             # A detector may reach its warning level and go back every few hundred labels: every change is an
             # alert, but only a drift is logged.
             return Notice("info" if event.level == "drift" else "debug", text, key, offset)
+        if isinstance(event, InputsChanged):
+            schema = self._store.traits.schema(event.model)
+            text = f"{event.detector}: inputs moved: {inputs_in_words(event, schema)}; {action_of(event)}"
+            return Notice("info", text, key, offset)
         if isinstance(event, GrowthStopped):
             text = (
                 f"the tree has {event.leaves} leaves and grows no more (max_leaves or max_bytes of its spec)"
@@ -158,6 +181,17 @@ class ModelEvents:
                 text += f"; with too few values yet: {event.left}"
             return Notice("info", text, key, offset)
         return Notice("info", repr(event), key, offset)
+
+
+def inputs_in_words(event: InputsChanged, schema: Schema) -> str:
+    """Return the first inputs that moved, with their distances, and the number of the others."""
+    words = []
+    for moved in event.moved[:NAMED_MAX]:
+        is_feature = moved.kind == "feature"
+        name = repr(schema.attributes[moved.attribute].name) if is_feature else ANSWER[moved.kind]
+        words.append(f"{name} (KS {moved.ks:.3f}, PSI {moved.psi:.3f}, missing {moved.missing[1]:.1%})")
+    others = event.moved_count - len(words)
+    return ", ".join(words) + (f" and {others} more" if others else "")
 
 
 def _evaluation(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from core.events import Drift, Event, GrowthStopped, NodeTest, Pruned, Split, ThresholdsSet
+from core.events import Drift, Event, GrowthStopped, InputsChanged, NodeTest, Pruned, Split, ThresholdsSet
 from core.schema.schema import Schema
 from core.spec import Spec
 from streamapp.worker.task.effects.effects import Happened
@@ -85,6 +85,15 @@ def grown(
             "pair": _pair(event, schema),
             "member": event.member,
         }
+    elif isinstance(event, InputsChanged):
+        what = "drift"
+        detail = {
+            "level": "input",
+            "detector": event.detector,
+            "action": action_of(event),
+            "inputs": moved_inputs(event, schema),
+            "moved": event.moved_count,
+        }
     elif isinstance(event, GrowthStopped):
         what, detail = "growth-stopped", {"leaves": event.leaves}
     elif isinstance(event, ThresholdsSet):
@@ -97,13 +106,36 @@ def grown(
     )
 
 
+def action_of(event: InputsChanged) -> str:
+    """Return the effect of changed inputs: label requests, or none."""
+    return f"label budget open for {event.open_records} records" if event.open_records else "none"
+
+
+def moved_inputs(event: InputsChanged, schema: Schema) -> list[dict[str, Any]]:
+    """Return the inputs that moved with their names and distances, for records."""
+    return [
+        {
+            "kind": moved.kind,
+            "feature": schema.attributes[moved.attribute].name if moved.kind == "feature" else None,
+            "ks": moved.ks,
+            "psi": moved.psi,
+            "hellinger": moved.hellinger,
+            "p": moved.p,
+            "missing": list(moved.missing),
+            "unseen": moved.unseen,
+        }
+        for moved in event.moved
+    ]
+
+
 def parts_of(spec: Spec) -> dict[str, Any]:
     """Return the names of a specification's parts."""
+    detectors = [detector.name for detector in (spec.drift, spec.inputs) if detector.name != "none"]
     return {
         "learner": spec.learner.spelled,
         "query": spec.query.name,
         "budget": spec.budget.name,
-        "drift": spec.drift.name,
+        "drift": " + ".join(detectors) or "none",
     }
 
 

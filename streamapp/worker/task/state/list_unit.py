@@ -16,8 +16,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from core.errors import SpecError
 from core.spec import Spec
 from core.state_version import ALIKE_SINCE
+from streamapp.errors import OtherReleaseError
 from streamapp.worker.task.effects.effects import Origin
 from streamapp.worker.task.episodes.episode import Episode
 from streamapp.worker.task.episodes.episode_table import EpisodesImage
@@ -56,7 +58,11 @@ def read_awaited(units: Sequence[Unit]) -> dict[str, Spec]:
     for unit in units:
         facts, _ = unseal(unit)
         version = int(facts.get("state_version", BEFORE_IT_WAS_SAID))
-        specs |= {key: Spec.parse(text, version) for key, text in facts["specs"]}
+        try:
+            specs |= {key: Spec.parse(text, version) for key, text in facts["specs"]}
+        except (SpecError, ValueError) as error:
+            message = f"unit {unit.name}: it has a spec that this build cannot build: {error}"
+            raise OtherReleaseError(message) from error
     return specs
 
 

@@ -13,7 +13,14 @@ from streamapp.settings.parameters_page import FAMILIES, page, rows_of, source_o
 from tests.unit.streamapp.settings.test_settings import ROOT
 
 VARIANTS = [(family, name) for family in registry.FAMILIES for name in registry.names(family)]
-OF_OUR_OWN = {"queries always", "queries never", "drift none", "acquirers none", "acquirers random"}
+OF_OUR_OWN = {
+    "queries always",
+    "queries never",
+    "drift none",
+    "inputs none",
+    "acquirers none",
+    "acquirers random",
+}
 
 
 def test_is_current():

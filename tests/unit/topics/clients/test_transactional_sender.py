@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from topics.clients import client_calls, transactional_sender
+from topics import client_calls
+from topics.clients import transactional_sender
 from topics.clients.transactional_sender import PAUSE_S, TransactionalSender
 from topics.errors import AbortedError
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from core.errors import GroveError, SnapshotError
+from core.errors import GroveError, OtherReleaseSnapshotError, SnapshotError, SpecError
 from core.model import snapshot
 from core.model.model import Model
+from streamapp.errors import OtherReleaseError
 from streamapp.worker.task.models.challenge import Challenge
 from streamapp.worker.task.models.files.exported import fits
 from streamapp.worker.task.models.files.model_record import ModelRecord
@@ -69,6 +70,9 @@ def read_model(unit: Unit) -> StoredModel:
     facts, body = unseal(unit)
     try:
         model = Model.restore(body)
+    except OtherReleaseSnapshotError as error:
+        message = f"unit {unit.name}: {error}"
+        raise OtherReleaseError(message) from error
     except SnapshotError as error:
         raise damaged(unit.name, str(error)) from error
     try:
@@ -78,6 +82,9 @@ def read_model(unit: Unit) -> StoredModel:
         stored = StoredModel(
             unit.name, model, int(facts["known_classes"]), **flags, since=since, challenge=challenge
         )
+    except SpecError as error:
+        message = f"unit {unit.name}: its challenge has a spec that this build cannot build: {error}"
+        raise OtherReleaseError(message) from error
     except (
         GroveError,
         LookupError,

@@ -280,7 +280,10 @@ class Placement:
         }
 
     def _place_new(self, cells: NewValues, model: Ints64, x: Floats) -> int:
-        """Put codes where values have a code by now; return the number of values without code."""
+        """Put codes where values have a code by now, else -1; return the number of values without code.
+
+        For a model -1 is a missing value; an input detector counts it as an unseen value.
+        """
         attribute, rows, values = cells
         slots = model[rows].tolist()
         known_of = {
@@ -292,9 +295,8 @@ class Placement:
         else:
             found_codes = (known_of[slot].code(value) for slot, value in zip(slots, values, strict=True))
             codes = np.fromiter(found_codes, np.float64, len(values))
-        has_code = codes >= 0
-        x[rows[has_code], attribute] = codes[has_code]
-        return len(codes) - int(np.count_nonzero(has_code))
+        x[rows, attribute] = codes
+        return len(codes) - int(np.count_nonzero(codes >= 0))
 
     def _by_columns(self, slots: Ints64) -> Iterator[Ints64 | None]:
         """Yield the rows of a group whose models have the same columns, set after set; None: all rows."""

@@ -331,7 +331,7 @@ def test_the_default_costs_agree_with_the_published_trickle(guarantee: str) -> N
 def test_the_default_costs_of_a_backlog_are_between_the_quiet_and_the_slow_machine() -> None:
     """One worker, 8 partitions, 64 keys: 2.1 CPU µs a record on the quiet machine, 3.8 on the slow one."""
     costs = Costs()
-    rate = backlog_rate(costs, 1.0, 8, record_us(costs, 146, 64), 100)
+    rate = backlog_rate(costs, 1.0, 8, record_us(costs, 146, 64), 100, 146)
     assert 2.1 < 1e6 / rate < 3.8
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import sqlite3
 import warnings
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
@@ -95,6 +96,30 @@ def test_a_card_is_answered_undone_and_answered_by_keys(queue: LabelQueue) -> No
         (NASTY, None, "ann"),
         ("second", "a", "ann"),
     }
+
+
+def test_an_answer_that_cannot_be_stored_is_said_and_its_card_stays(
+    queue: LabelQueue, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(*_: Any) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    async def story(user: Any, pages: list[LabelPage]) -> None:
+        (page,) = pages
+        await user.should_see(f"k: which class has {NASTY}?", retries=PATIENCE)
+        with monkeypatch.context() as patched:
+            patched.setattr(queue, "act", full)
+            await page.press("2")
+            await user.should_see("This was not recorded: the server has no room", retries=PATIENCE)
+            await user.should_see(f"k: which class has {NASTY}?", retries=PATIENCE)
+        assert "an action of ann cannot be stored: database or disk is full" in caplog.text
+        caplog.clear()
+        await page.press("2")
+        await user.should_see("which class has second?", retries=PATIENCE)
+
+    simulate(queue, story)
+    (answer,) = queue.outbox.due(now_ms() + 60_000)
+    assert (answer.instance_id, answer.label) == (NASTY, "b")
 
 
 def test_buttons_do_the_same_and_a_class_may_be_new(queue: LabelQueue) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Message
 
+from streamapp.errors import StreamappError
 from streamapp.web.charts.event_timeline import event_timeline
 from streamapp.web.formatting import event_in_words
 from streamapp.web.tree.outline_rows import split_in_words
@@ -286,3 +288,39 @@ def test_an_evaluation_is_taken_in_with_and_without_its_optional_members(members
 )
 def test_an_evaluation_with_a_curve_that_cannot_be_drawn_is_left_out(members: dict[str, Any]) -> None:
     assert read(**members) == []
+
+
+def test_a_file_that_is_damaged_while_it_is_used_is_made_again_by_the_next_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "watched.sqlite"
+    first = Watched(path)
+    first.begin({"cluster": "a"})
+    first.apply([evaluated(f"k{number}", 1) for number in range(500)], [], {("t", 0): 9})
+    first.close()
+    size, page = path.stat().st_size, 4096
+    with path.open("r+b") as file:  # the first pages, with the schema, stay
+        file.seek(3 * page)
+        file.write(b"\xff" * (size - 3 * page))
+    second = Watched(path)
+    with pytest.raises(sqlite3.DatabaseError, match="malformed"):
+        second.apply([evaluated(f"k{number}", 2) for number in range(500)], [], {("t", 0): 19})
+    second.close()
+    assert f"{path} is damaged; it is deleted, and filled again from the topics" in caplog.text
+    third = Watched(path)
+    assert third.positions("t") == {}
+    third.close()
+
+
+def test_a_lack_of_rights_is_no_reason_to_lose_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "watched.sqlite"
+    first = Watched(path)
+    first.apply([], [], {("t", 0): 9})
+    first.close()
+    (tmp_path / "watched.sqlite-wal").mkdir()  # so that the file cannot be opened
+    with pytest.raises(StreamappError, match="make room there, or name another file"):
+        Watched(path)
+    (tmp_path / "watched.sqlite-wal").rmdir()
+    second = Watched(path)
+    assert second.positions("t") == {0: 9}
+    second.close()

@@ -127,6 +127,33 @@ def test_while_records_are_processed_more_are_fetched_only_if_that_is_wanted(
     asyncio.run(story())
 
 
+@pytest.mark.parametrize("pace_s", [0.0, 3600.0])
+def test_taken_records_wake_the_fetches_only_if_another_may_be_sent(
+    monkeypatch: pytest.MonkeyPatch, pace_s: float
+) -> None:
+    async def story() -> None:
+        thread = consumer_thread(monkeypatch)
+        fetcher = thread._ensure_consumer()._fetcher
+        request = (0, object())
+        for name, value in {"_pending_tasks": set(), "_in_flight": set(), "_fetch_max_wait_ms": 500}.items():
+            setattr(fetcher, name, value)
+        fetcher._fetcher_timeout = 9.0
+        fetcher._get_actions_per_node = lambda _: ([request], {}, 9.0, False, [])
+        thread.sources = cast("Any", SimpleNamespace(suspects=False))
+        thread._plan_fetches(fetcher, ["topic"])
+        thread._wanted, thread._pace_s = [TP(*BUSY)], pace_s
+        assert fetcher._get_actions_per_node(None)[0] == [request]
+        fetcher._create_fetch_waiter()
+        requests, _, wait_s, *_ = fetcher._get_actions_per_node(None)
+        assert requests == [], "records wait"
+        assert wait_s == pytest.approx(max(9.0, pace_s), rel=0.1)
+        fetched = await thread._take({TP(*BUSY): 0}, 10.0, (), pace_s)
+        assert fetched.records == 1
+        assert fetcher.woken == (not pace_s), "it sleeps until the pace is over"
+
+    asyncio.run(story())
+
+
 def test_a_changelog_that_faust_has_not_sought_yet_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its partition is new here, nothing is committed for it: aiokafka calls that an error of it."""
 

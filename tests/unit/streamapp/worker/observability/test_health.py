@@ -62,6 +62,16 @@ def test_lag_without_commits_is_dead_but_not_while_the_broker_is_away() -> None:
     assert failed(health.liveness()) == []
 
 
+def test_a_worker_whose_broker_does_not_answer_is_alive_and_not_ready() -> None:
+    health, _ = healthy()
+    health.assigned = True
+    assert failed(health.readiness()) == []
+    health.broker_reachable = lambda: False
+    assert (failed(health.liveness()), failed(health.readiness())) == ([], ["broker"])
+    health.assigned = False
+    assert failed(health.readiness()) == ["assigned"], "it waits for the group in any case"
+
+
 def test_the_page_says_what_the_broker_does_not_serve() -> None:
     health, _ = healthy()
     health.unserved = {"labels-3": "no leader is known", "labels-5": "no leader is known"}

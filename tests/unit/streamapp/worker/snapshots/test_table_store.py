@@ -14,6 +14,7 @@ from streamapp.errors import LocalCopyError
 from streamapp.worker.snapshots.snapshot_table import SnapshotTable, add_table
 
 PLACE = TP("t.snapshots", 0)
+MIB = 1 << 20
 
 
 def open_table(directory: Path) -> Any:
@@ -32,6 +33,24 @@ def written(tmp_path: Path) -> Path:
     db.flush()
     db.close()
     return Path(data.partition_path(0))
+
+
+def test_the_memory_and_the_log_of_a_partition_stay_within_their_bounds(tmp_path: Path) -> None:
+    """A worker has such a copy for each of its partitions, and for each that it is a standby of."""
+    data = open_table(tmp_path).data
+    db = data._db_for_partition(0)
+    most = 0
+    for number in range(800):  # 24 MiB in parts of snapshots, each replaced eight times
+        db.put(b"%d" % (number % 100), bytes(range(256)) * 120)
+        most = max(most, db.property_int_value("rocksdb.cur-size-all-mem-tables"))
+    for number in range(100):
+        assert len(db.get(b"%d" % number)) == 120 * 256
+    read = db.property_int_value("rocksdb.block-cache-usage")
+    db.close()
+    log = sum(file.stat().st_size for file in Path(data.partition_path(0)).glob("*.log"))
+    assert 1 * MIB < most <= 4 * MIB + MIB // 2
+    assert log <= 6 * MIB
+    assert read <= 2 * MIB + MIB // 2
 
 
 def flip(file: Path, at: slice) -> None:

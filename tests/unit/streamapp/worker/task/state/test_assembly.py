@@ -11,6 +11,8 @@ import pytest
 from core.kernels.records import offset
 from core.layout.challenge_counts import DROPPED, ChallengeCounts
 from core.measures.challenged_rows import Purse
+from core.state_version import STATE_VERSION
+from streamapp.errors import OtherReleaseError
 from streamapp.worker.task.models.quota import ModelQuota
 from streamapp.worker.task.state.cut import TASK
 from streamapp.worker.task.state.pending_unit import read_block
@@ -160,9 +162,9 @@ def test_other_versions_kinds_and_partitions_are_refused(units: list[Unit]) -> N
         Task.from_units(4, CONFIG, None, units)
     facts, body = unseal(units[0])
     core = bytearray(body)
-    core[12] += 1  # core's state version
+    core[12] = STATE_VERSION + 1
     model = seal(units[0].name, facts, [bytes(core)])
-    with pytest.raises(DamagedStateError, match="this build reads format 1 and state version"):
+    with pytest.raises(OtherReleaseError, match="this build reads format 1 and state version"):
         assemble([model, *units[1:]])
 
 

@@ -1,0 +1,1 @@
+"""Soak: a worker under a long load, and what grows in it."""

@@ -1,0 +1,1 @@
+"""Versions: workers of the last release and of this tree in one group."""

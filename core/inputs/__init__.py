@@ -1,0 +1,1 @@
+"""Input detectors: compare the records that a model answers with earlier ones; they need no labels."""
