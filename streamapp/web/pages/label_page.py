@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-import sqlite3
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -17,16 +15,11 @@ from streamapp.web.layout.hints import hint
 from streamapp.web.page_frame import Person, frame
 from streamapp.web.pages.feature_form import FeatureForm
 from streamapp.web.pages.review.answer_words import CommentField, DeclineButtons
-from streamapp.web.pages.surroundings import TOO_FAST, Messages, Surroundings
+from streamapp.web.pages.surroundings import NOT_DONE, TOO_FAST, Messages, Surroundings, why_not_done
 from streamapp.web.queue.cards import Card
 from streamapp.web.queue.expiry import NEVER
 from streamapp.web.wording import features_table
 
-logger = logging.getLogger(__name__)
-
-NOT_STORED: Final = (
-    "This was not recorded: the server has no room to store it. Try again after its operator has made room"
-)
 DONT_KNOW, SKIP, UNDO, GUESS = "x", "s", "u", "g"
 CLASS_KEYS: Final = "1234567890abcdefhijklmnopqrtvwyz"
 UNSEEN_MS: Final = 250
@@ -203,11 +196,10 @@ class LabelPage:
             self._draw()
         try:
             turn = await asyncio.to_thread(self._queue.act, self._person.annotator, act, now_ms())
-        except sqlite3.OperationalError as error:
-            logger.error("an action of %s cannot be stored: %s", self._person.annotator, error)
+        except NOT_DONE as error:
             self._card = before
             self._draw()
-            self._messages.say(f"{NOT_STORED} ({error})")
+            self._messages.say(why_not_done(error, self._person.annotator))
             return
         finally:
             self._busy = False

@@ -10,8 +10,8 @@ from nicegui import ui
 from streamapp.web.clock import now_ms
 from streamapp.web.layout.headings import heading
 from streamapp.web.page_frame import Person, frame
-from streamapp.web.pages.surroundings import TOO_FAST, Messages, Surroundings
-from streamapp.web.queue.cards import Card, Refused
+from streamapp.web.pages.surroundings import NOT_DONE, TOO_FAST, Messages, Surroundings, why_not_done
+from streamapp.web.queue.cards import Card
 from streamapp.web.wording import shown
 
 MOST: Final = 20
@@ -81,9 +81,14 @@ class SurePage:
         right = [card.number for card, yes in zip(cards, ticked, strict=True) if yes]
         others = [card.number for card, yes in zip(cards, ticked, strict=True) if not yes]
         self._cards = []
-        refused = await asyncio.to_thread(
-            self._queue.actions.confirm, self._person.annotator, right, others, now_ms()
-        )
+        try:
+            refused = await asyncio.to_thread(
+                self._queue.actions.confirm, self._person.annotator, right, others, now_ms()
+            )
+        except NOT_DONE as error:
+            self._cards = cards
+            self._messages.say(why_not_done(error, self._person.annotator))
+            return
         n_taken = len(right) - len(refused)
         also = f" {len(refused)} were not taken: {refused[0]}" if refused else ""
         self._messages.say(f"{n_taken} times {cards[0].prediction}.{also}")
@@ -97,8 +102,8 @@ class SurePage:
             return
         try:
             await asyncio.to_thread(self._queue.actions.undo, self._person.annotator, now_ms())
-        except Refused as refused:
-            self._messages.say(str(refused))
+        except NOT_DONE as error:
+            self._messages.say(why_not_done(error, self._person.annotator))
             return
         self._messages.say("Taken back: you have one of them as a card, the other cards come again.")
         self._cards = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import sqlite3
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -9,11 +11,19 @@ from typing import Final
 from nicegui import ui
 
 from streamapp.web.page_frame import Person
-from streamapp.web.queue.cards import Counts
+from streamapp.web.queue.cards import Counts, Refused
 from streamapp.web.queue.label_queue import LabelQueue
 from streamapp.web.rate_limit import RateLimit
 
 ACTIONS_PER_S, ACTIONS_BURST = 10.0, 50  # per annotator: nothing is read faster
+logger = logging.getLogger(__name__)
+
+NOT_DONE: Final = (Refused, sqlite3.OperationalError)
+"""Errors of an action that was not carried out: `why_not_done` has the words for the person."""
+
+NOT_STORED: Final = (
+    "This was not recorded: the server has no room to store it. Try again after its operator has made room"
+)
 TOO_FAST: Final = "That was too fast; nothing was taken. Wait a moment."
 
 
@@ -29,6 +39,14 @@ class Surroundings:
     units: Mapping[str, str] = field(default_factory=dict)  # by feature
     paused: Callable[[], int] = lambda: 0  # number of people who get no cards for now
     rate: RateLimit = field(default_factory=lambda: RateLimit(ACTIONS_PER_S, ACTIONS_BURST))
+
+
+def why_not_done(error: Exception, annotator: str) -> str:
+    """Return the words for a person whose action failed; a failure of the disk also goes into the log."""
+    if isinstance(error, Refused):
+        return str(error)
+    logger.error("an action of %s cannot be stored: %s", annotator, error)
+    return f"{NOT_STORED} ({error})."
 
 
 class Messages:

@@ -12,8 +12,8 @@ from streamapp.web.clock import now_ms
 from streamapp.web.formatting import span
 from streamapp.web.page_frame import Person, frame
 from streamapp.web.pages.review.answer_words import CommentField
-from streamapp.web.pages.surroundings import TOO_FAST, Messages, Surroundings
-from streamapp.web.queue.cards import Card, Refused
+from streamapp.web.pages.surroundings import NOT_DONE, TOO_FAST, Messages, Surroundings, why_not_done
+from streamapp.web.queue.cards import Card
 from streamapp.web.queue.review.adjudication import Effect, Item, Order
 from streamapp.web.wording import features_table
 
@@ -160,8 +160,8 @@ class ReviewPage:
                 new_class=new_class,
                 comment=comment,
             )
-        except Refused as refused:
-            self._messages.say(str(refused))
+        except NOT_DONE as error:
+            self._messages.say(why_not_done(error, annotator))
             return
         word = "no class" if label is None else label
         self._messages.say(f"{item.instance_id}: {word}; {_EFFECTS[effect]}.")
