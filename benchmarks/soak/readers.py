@@ -164,4 +164,5 @@ class DeadLetters(TopicReader):
 
     def take(self, message: Message) -> None:
         headers = dict(message.headers() or [])
-        self.reasons[(headers["grove-dlq-reason"] or b"").decode()] += 1
+        reason = headers["grove-dlq-reason"]
+        self.reasons[reason.decode() if isinstance(reason, bytes) else str(reason)] += 1

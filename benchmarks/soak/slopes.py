@@ -11,7 +11,7 @@ to forget, and in 87 % if it needs a twelfth (tests/unit/benchmarks/test_soak.py
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -57,7 +57,7 @@ class Slope:
         }
 
 
-def slope_of(times: Sequence[float], values: Sequence[float], tolerance: float) -> Slope | None:
+def slope_of(times: npt.ArrayLike, values: npt.ArrayLike, tolerance: float) -> Slope | None:
     """Return the slope of samples, `times` in seconds; None if fewer than four blocks have samples."""
     x, y = np.asarray(times, dtype=np.float64), np.asarray(values, dtype=np.float64)
     x, y = _block_means(x, y)
