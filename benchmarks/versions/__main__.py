@@ -302,7 +302,7 @@ def is_of(worker: Worker, key: str, learner: str) -> bool:
 
 def state_version_of(release: Installed) -> int:
     """Return the newest state version that a release reads."""
-    command = [release.grove, "version", "--json"]
+    command = [str(release.grove), "version", "--json"]
     done = subprocess.run(command, env=os.environ, capture_output=True, text=True, check=True)
     return int(json.loads(done.stdout)["state version"])
 
