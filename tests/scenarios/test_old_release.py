@@ -69,9 +69,8 @@ def write_journal(path: Path, spec: dict[str, Any] | None) -> None:
     """Write the journal of a partition, one of whose models has a spec."""
     live = Logged(golden.CONFIG)
     live.instances({"features": {"x": 1}, "label": "a"})
-    live.control(
-        "create", key="k", schema={"attributes": [{"name": "x"}]}, **({"spec": spec} if spec else {})
-    )
+    schema = {"attributes": [{"name": "x"}]}
+    live.control("create", key="k", schema=schema, spec=spec or {"learner": "h-tree"})
     assert live.dead_letters == []
     entries = live.ledger.cut(live.task.state_version)
     path.write_text(json.dumps([encode(entry).hex() for entry in entries]))
