@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import os
+import queue
 import threading
+from collections import deque
 from collections.abc import Callable
 from typing import Final, TypeVar
 
@@ -16,6 +19,14 @@ CHECK_S: Final = 5.0
 MAX_CHECKS: Final = 24
 """Clients are set to return from a call after 5 s. Checks are counted, not seconds: a process that was
 frozen for an hour misses one check only."""
+
+MOST_IDLE: Final = 4
+"""Threads that wait for a further call: a worker has ten commits a second, each with two calls."""
+
+_Calls = queue.SimpleQueue[Callable[[], None]]
+_idle: deque[_Calls] = deque()
+"""The queues of the threads that wait for a further call."""
+os.register_at_fork(after_in_child=_idle.clear)  # the child has none of the threads
 
 
 async def run_blocking(work: Callable[[], T]) -> T:
@@ -36,8 +47,24 @@ async def run_blocking(work: Callable[[], T]) -> T:
         if not loop.is_closed():
             loop.call_soon_threadsafe(resolve, outcome)
 
-    threading.Thread(target=run, name="broker", daemon=True).start()
+    try:
+        calls = _idle.pop()
+    except IndexError:
+        calls = queue.SimpleQueue()
+        threading.Thread(target=_serve, args=(calls,), name="broker", daemon=True).start()
+    calls.put(run)
     return await future
+
+
+def _serve(calls: _Calls) -> None:
+    """Make one call after another, until enough other threads are idle."""
+    while True:
+        run = calls.get()
+        run()
+        del run  # an idle thread must not keep a client alive
+        if len(_idle) >= MOST_IDLE:
+            return
+        _idle.append(calls)
 
 
 async def run_watched(work: Callable[[], T], call: Callable[[], int | None]) -> T:

@@ -2,7 +2,7 @@
 
 import asyncio
 from itertools import count
-from threading import Event
+from threading import Barrier, Event, Thread, current_thread
 
 import pytest
 
@@ -37,3 +37,26 @@ def test_a_call_that_does_not_come_back_is_an_error_and_what_fails_is_passed_on(
     monkeypatch.setattr(blocking_calls, "CHECK_S", 60.0)  # the thread may wait for a processor
     with pytest.raises(ZeroDivisionError):
         asyncio.run(blocking_calls.run_watched(lambda: 1 / 0, lambda: 7))
+
+
+def test_calls_one_after_another_share_threads_and_calls_at_once_do_not() -> None:
+    async def story() -> None:
+        threads: set[Thread] = {await blocking_calls.run_blocking(current_thread) for _ in range(100)}
+        assert len(threads) < 100
+        together = Barrier(2 * blocking_calls.MOST_IDLE)
+        calls = [blocking_calls.run_blocking(together.wait) for _ in range(together.parties)]
+        assert sorted(await asyncio.gather(*calls)) == [*range(together.parties)]
+
+    asyncio.run(story())
+
+
+def test_a_call_that_hangs_is_not_in_the_way_of_the_next_one() -> None:
+    async def story() -> None:
+        never = Event()
+        hanging = asyncio.ensure_future(blocking_calls.run_blocking(never.wait))
+        assert await blocking_calls.run_blocking(lambda: 7) == 7
+        assert not hanging.done()
+        never.set()
+        await hanging
+
+    asyncio.run(story())
