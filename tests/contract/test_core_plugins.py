@@ -49,7 +49,12 @@ def made(family, name, **parameters):
     return registry.plugin(family, name)(**parameters)
 
 
-FITTING = {"mcdiarmid": {"criterion": "gini"}}
+CHANGES = {"change_detector": "hddm_a", "change_confidence": 0.9}
+FITTING: dict[str, dict[str, object]] = {
+    "mcdiarmid": {"criterion": "gini"},
+    "change": CHANGES,
+    "last": CHANGES,
+}
 """What a plug-in goes with better than with the defaults, on a short stream."""
 
 
@@ -63,7 +68,10 @@ def specs():
         for axis in axes:
             yield f"{axis}={name}", {"learner": learner | FITTING.get(name, {}) | {axis: name}}
         if family == "learners":
-            yield f"learner={name}", {"learner": (learner if name in TREES else {}) | {"name": name}}
+            yield (
+                f"learner={name}",
+                {"learner": (learner if name in TREES else {}) | FITTING.get(name, {}) | {"name": name}},
+            )
         parts = (("query", "queries"), ("budget", "budgets"), ("drift", "drift"), ("drift", "inputs"))
         for part, its_family in parts:
             if family == its_family:
@@ -234,6 +242,8 @@ def test_a_schedule_makes_few_attempts_from_a_state_that_can_grow(name):
     )
     x, label = halves(600)
     x[:, 1] = x[:, 0]  # two equal attributes and no ties: no attempt becomes a split
+    if name == "change":  # which waits for errors
+        label[:300] = 0
     table = table_of(schema_of(None, None, None), spec_of(schedule=name, tau=0.0))
     answer(table, x, label)
     first = schedule.first()

@@ -85,7 +85,6 @@ class Plastic(Efdt):
         node.test = Suggestion(0.0, test.attribute, test.kind, test.value)
         node.children = children
         node.revisit_at = self.options.revisit
-        node.routed = sum(child.routed for child in children)
         node.is_new = True
         return node
 
@@ -104,13 +103,15 @@ class Plastic(Efdt):
         return node
 
     def settle(self, node):
-        """Write depths and used attributes below a node."""
-        node.is_new = False
+        """Write depths, used attributes and routed weight below a node."""
         for child in node.children:
             self.wait_again(child)
             child.depth = node.depth + 1
             child.used = node.used | {node.test.attribute} if node.test.kind != "numeric" else node.used
             self.settle(child)
+        if is_new(node) and node.test is not None:
+            node.routed = sum(child.routed for child in node.children)
+        node.is_new = False
 
     def wait_again(self, node):
         """Let a node that was due by the record on whose way the tree has changed wait for another period."""

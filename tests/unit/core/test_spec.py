@@ -167,7 +167,10 @@ def test_a_compatibility_that_no_code_defines_is_refused(learner, rule):
         Spec.parse({"learner": learner})
 
 
-@pytest.mark.parametrize("name", [name for name in TREES if "efdt" not in name and name != "hat"])
+OWN_COMPATIBILITIES = ("efdt", "efdt_imac", "efhat", "hat", "last", "plastic")
+
+
+@pytest.mark.parametrize("name", [name for name in TREES if name not in OWN_COMPATIBILITIES])
 def test_every_other_preset_has_both_compatibilities(name):
     for compat in (None, "moa", "imac"):
         assert Spec.parse({"learner": {"name": name, "compat": compat}}).learner.compat == compat
