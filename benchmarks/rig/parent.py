@@ -78,11 +78,11 @@ class ParentMember(Member):
     def grove(self, *words: str) -> None:
         """Run a command with the parent's settings; it must succeed."""
         command = [self._command[0], *words]
-        done = subprocess.run(
+        command_run = subprocess.run(
             command, env={**os.environ, **self._environment}, capture_output=True, text=True, check=False
         )
-        if done.returncode:
-            raise self._failed(f"had a command {' '.join(words)} that failed: {done.stderr}")
+        if command_run.returncode:
+            raise self._failed(f"had a command {' '.join(words)} that failed: {command_run.stderr}")
 
     def steps(self, worker: str, since: float) -> dict[str, float]:
         """Return the seconds from `since` to the end of each step of a worker's replacement."""
