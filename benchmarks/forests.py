@@ -34,6 +34,7 @@ from core.spec import Spec
 MOA_OPTIONS = {
     "arf": "meta.AdaptiveRandomForest -s {members}",
     "leveraging-bagging": "meta.LeveragingBag -s {members}",
+    "ozaboost": "meta.OzaBoost -s {members}",
     "srp": "meta.StreamingRandomPatches -s {members}",
     "hat": "trees.HoeffdingAdaptiveTree",
 }

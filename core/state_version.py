@@ -190,6 +190,7 @@ NEW_WORDS: Final[Mapping[int, frozenset[str]]] = {
             "learner.efhat",
             "learner.extremely_fast_hoeffding_adaptive_tree",
             "learner.last",
+            "learner.ozaboost",
             "learner.plastic",
             *(f"learner.{name}.schedule=change" for name in _SCHEDULED),
         }

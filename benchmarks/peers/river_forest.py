@@ -37,6 +37,9 @@ def _forest(rows: Rows, learner: str, members: int, seed: int) -> Any:
     if learner == "srp":
         member = tree.HoeffdingTreeClassifier(grace_period=50, delta=0.01, nominal_attributes=nominal)
         return ensemble.SRPClassifier(model=member, n_models=members, seed=seed)
+    if learner == "ozaboost":
+        member = tree.HoeffdingTreeClassifier(nominal_attributes=nominal)
+        return ensemble.AdaBoostClassifier(model=member, n_models=members, seed=seed)
     return ensemble.LeveragingBaggingClassifier(
         model=tree.HoeffdingTreeClassifier(nominal_attributes=nominal), n_models=members, seed=seed
     )

@@ -32,11 +32,14 @@ class ForestGrowth:
         layout = self.layout
         is_first = t == model.block_places[0]
         slots, alarmed = self._due(model.ints, t)
+        decided = reason
         if reason == GROW_FIRST:  # further trees that have learned may be due
-            member, is_background = divmod(int(layout.forest(model.ints, t).next) - 1, 2)
+            following = int(layout.forest(model.ints, t).next)
+            member, is_background = divmod(abs(following) - 1, 2)
             slots, alarmed = [member + is_background * layout.members], []
+            decided = GROW_FIRST if following > 0 else DECISION_DUE  # core/learners/forest/boosting.py
         block = model.block_places.index(t)
-        events = self.conclude(model, reason, block, slots, alarmed, row, index)
+        events = self.conclude(model, decided, block, slots, alarmed, row, index)
         if reason == DECISION_DUE:
             events += self.review(model, model.block_places[block], row, index)
         return events if is_first else []

@@ -6,7 +6,8 @@ they share (classes, values seen) belong to the model. The order is record by re
     answer   every member predicts; their shares are added up, weighted by accuracy
     learn    a member's prediction is judged, the member learns the record k times, its detectors see the
              error; then its background tree learns. Splits, warnings and drifts that are due wait in the
-             member's record until all members have learned: members do not depend on each other
+             member's record until all members have learned: members do not depend on each other, unless they
+             are boosted (core/learners/forest/boosting.py)
 
 Python is called once a record for all decisions that are due (core/learners/forest/blocks.py).
 """
@@ -37,10 +38,12 @@ from core.layout.model import WORD
 from core.layout.plan import PlanRecord
 from core.layout.tree import LACKS_ROOM
 from core.learners.forest import committee as committees
+from core.learners.forest.boosting import learn_boosted
 from core.learners.forest.committee import COMMITTEE_FIELDS, begin, count_vote, note_leaf, vote_entropy
 from core.learners.forest.layout import (
     DRIFTED,
     QUIET,
+    Boosted,
     ForestBlock,
     Member,
     forest_plan,
@@ -67,10 +70,12 @@ from core.tree.routing import UNCOUNTED, count
 from core.tree.statistics import known_classes
 
 _FOREST_RULES = (*trees.PROBLEMS, *range_rules(ForestBlock))
-PROBLEMS = (*_FOREST_RULES, *range_rules(Member))
+_MEMBER_RULES = (*_FOREST_RULES, *range_rules(Member))
+PROBLEMS = (*_MEMBER_RULES, *range_rules(Boosted))
 
 forest_ranges = range_problem(ForestBlock, len(trees.PROBLEMS))
 member_ranges = range_problem(Member, len(_FOREST_RULES))
+boosted_ranges = range_problem(Boosted, len(_MEMBER_RULES))
 
 NODE_DETECTOR = offset(PlanRecord, "node_detector")
 WARNING_DETECTOR = offset(PlanRecord, "warning_detector")
@@ -95,7 +100,7 @@ def answer(
         begin(committee, k)
     leaf_shares = member_shares(plan, scratch)
     frozen = prepared != COUNTS
-    routed, first = prepared, -1
+    routed, first, is_silent = prepared, -1, False
     for i in range(n):
         member = forest.member(plan, i)
         arrival = arrive_in(plan, forest, member, row.x, frozen, routed)
@@ -115,8 +120,9 @@ def answer(
         if n == 1:
             first = best
         share = 1.0 if n == 1 else weight_of(plan, member)
+        is_silent |= share <= 0.0  # MOA: members after one without weight do not vote
         for c in range(k):
-            shares[c] += share * leaf_shares[c]
+            shares[c] += 0.0 if is_silent else share * leaf_shares[c]
     if n == 1:
         return first, 0, 0
     return normalise(shares, k), 0, 0
@@ -132,6 +138,9 @@ def learn(
     the record; the forest keeps the number of the step, and goes on there.
     """
     forests = forest_plan(plan)
+    if forests.boosted != 0:
+        outcome = learn_boosted(plan, forest, place, row, hint, work)
+        return outcome_of(plan, forest) if outcome == LEARNED else outcome, 0
     leaf_shares = member_shares(plan, work.scratch)
     start = max(forest.next - 1, 0)
     is_new = place == NOT_ANSWERED
@@ -262,6 +271,8 @@ def block_problem(plan: PlanRecord, forest: ForestBlock, blank_address: int) -> 
         problem = member_ranges(member)
         if problem == SOUND:
             problem = detectors_problem(plan, member)
+        if problem == SOUND and forest_plan(plan).boosted != 0:
+            problem = boosted_ranges(member.boosted(forest_plan(plan).boosted))
         if problem == SOUND and member.tree != 0:
             problem = trees.block_problem(plan, forest.tree(member), blank_address)
         if problem != SOUND:
@@ -299,14 +310,16 @@ def poll(plan: PlanRecord, forest: ForestBlock, routed: int, x, workspace, votes
     for c in range(k):
         shares[c] = 0.0
     best: Any = np.int64(-1)
+    is_silent = False
     for i in range(len(votes)):
         member = forest.member(plan, i)
         arrival = arrive_in(plan, forest, member, record, True, routed)
         routed += WORD * arrival.tree.nodes
         best, _ = vote(plan, arrival, row, scratch, leaf_shares)
         share, total = weight_of(plan, member), 0.0
+        is_silent |= share <= 0.0
         for c in range(k):
-            shares[c] += share * leaf_shares[c]
+            shares[c] += 0.0 if is_silent else share * leaf_shares[c]
             total += leaf_shares[c]
         votes[i] = best if total > 0.0 else NO_CLASS
     return best if len(votes) == 1 else normalise(shares, k)

@@ -4,7 +4,8 @@
 
 A tree is a block of the Hoeffding family (core/layout/tree.py). Its record holds its place relative to the
 forest. In a snapshot, trees follow each other in the order of their records. A member record consists of a
-Member, the states of the member's drift detector and warning detector, if it has them, and words that
+Member, the states of the member's drift detector and warning detector, if it has them, its weights if it is
+boosted, and words that
 describe a split, which are zeros except while a record is learned.
 """
 
@@ -51,12 +52,23 @@ class ForestPlan(Record):
     event: int = word("first of the words that describe a split, in a member record")
     once: int = word("1: a background tree learns a record once, even if its member learns it more often")
     entropy: int = word("1: query strategies use the entropy of the members' votes")
+    boosted: int = word(
+        "first word of a member's weights for boosting in its record, 0: members are not boosted"
+    )
 
 
 class ForestParameters(Record):
     """The numeric parameters of a forest (``Forest.constants``)."""
 
     poisson: float = word("mean of the number of times that a member learns a record; 0: once")
+
+
+class Boosted(Record):
+    """The weights for boosting in a member record (core/learners/forest/boosting.py)."""
+
+    right: float = word("sum of the weights of the records that the member predicted right", low=0.0)
+    wrong: float = word("sum of the weights of the records that it predicted wrong", low=0.0)
+    weight: float = word("weight of the last record for the member", low=0.0)
 
 
 class Member(Record):
@@ -82,6 +94,10 @@ class Member(Record):
     def window(self, state: int) -> AdwinState:
         """Return the window of the detector whose state begins at a word of the record."""
         return AdwinState(self.ints, self.floats, self.start + state)
+
+    def boosted(self, state: int) -> Boosted:
+        """Return the weights for boosting, which begin at a word of the record."""
+        return Boosted(self.ints, self.floats, self.start + state)
 
 
 MEMBER_FIELDS: Final = Member.SIZE

@@ -44,6 +44,8 @@ class Forest(Learner):
     has_members: ClassVar[bool] = True
     weights_votes: ClassVar[bool] = True
     """Votes are weighted by accuracy."""
+    boosts: ClassVar[bool] = False
+    """Members learn a record in turn, by the answers of the members before them."""
 
     members: int = count(10, at_least=1, at_most=1000)
     """Number of trees that vote."""
@@ -178,7 +180,8 @@ class Forest(Learner):
         self.member.write_plan(ints, floats, dims, blocks.trees)
         plan = PlanRecord(ints, floats, 0)
         plan.route_ahead = 0
-        if self.shared_words(dims) == 0:  # otherwise members depend on each other through the shared words
+        # Members may depend on each other through the shared words, or by boosting.
+        if self.shared_words(dims) == 0 and not self.boosts:
             plan.stretch = min(max(STRETCH_CELLS // dims.attributes, SHORTEST), LONGEST)
         plan.review = blocks.review_period
         # The bytes that a block may surely take are for all of its trees: each tree has half of a part.

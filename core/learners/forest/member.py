@@ -6,7 +6,8 @@ record, on the number of labels that the model has learned, and on the member.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import math
+from typing import Any, Final, NamedTuple
 
 from core.drift import adwin
 from core.drift.adwin import AdwinParameters
@@ -30,6 +31,9 @@ from core.learners.hoeffding.plain_split import SPLIT_WORDS
 from core.learners.hoeffding.split_attempt import attempt_here
 from core.tree.columns import unused_scratch
 from core.tree.routing import arrive
+
+LEAST_WEIGHT: Final = 1e-9
+"""Weight of the vote of a boosted member that is not better than chance: it counts only beside its equals."""
 
 
 class Arrival(NamedTuple):
@@ -120,8 +124,20 @@ def split_words(plan: PlanRecord, member: Member) -> Any:
 
 @kernel
 def weight_of(plan: PlanRecord, member: Member) -> float:
-    """Return the weight of a member's vote: its accuracy since it took its place, or 1 while that is 0."""
-    if forest_plan(plan).weighted == 0 or member.right <= 0.0:
+    """Return the weight of a member's vote: its accuracy since it took its place, or 1 while that is 0.
+
+    A boosted member has the logarithm of its odds, and nearly none if it is not better than chance. For MOA
+    it has none then, and none before its first error.
+    """
+    forests = forest_plan(plan)
+    if forests.boosted != 0:
+        state = member.boosted(forests.boosted)
+        right, wrong = state.right, state.wrong
+        if forests.moa != 0:
+            error = wrong / (right + wrong) if right + wrong > 0.0 else 0.0
+            return math.log(1.0 / (error / (1.0 - error))) if 0.0 < error <= 0.5 else 0.0
+        return max(math.log((right + 0.5) / (wrong + 0.5)), LEAST_WEIGHT)
+    if forests.weighted == 0 or member.right <= 0.0:
         return 1.0
     return member.right / member.seen
 

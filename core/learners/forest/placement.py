@@ -15,6 +15,7 @@ from core.learners.forest.layout import (
     APART,
     FOREST_HEADER,
     MEMBER_FIELDS,
+    Boosted,
     ForestBlock,
     ForestPlan,
     Member,
@@ -70,7 +71,9 @@ class ForestPlacement(BlockLayout):
         after = MEMBER_FIELDS + len(drift)
         self.warning = Watch(learner.warning, after if len(warning) else 0, warning)
         self.slots = self.members * (2 if len(warning) else 1)
-        self.event_at = after + len(warning)
+        self.boosted_at = after + len(warning) if learner.boosts else 0
+        """First of a member's weights for boosting in its record; 0: there are none."""
+        self.event_at = after + len(warning) + (Boosted.SIZE if learner.boosts else 0)
         """First of the words that describe a split in a member record."""
         self.stride = self.event_at + SPLIT_WORDS + dims.classes
         self.trees_at = FOREST_HEADER + self.slots * self.stride
@@ -98,6 +101,7 @@ class ForestPlacement(BlockLayout):
         plan.moa = learner.compat == "moa"
         plan.once = learner.background_once
         plan.entropy = learner.uncertainty == "votes"
+        plan.boosted = self.boosted_at
         return tuple(plan.ints.tolist())
 
     # Places

@@ -134,7 +134,7 @@ def test_without_a_label_no_member_learns(name):
     labels = [labels_of(model, member) for member in range(3)]
     answer(table, rows.x)
     assert labels == [labels_of(model, member) for member in range(3)]
-    assert min(labels) > 500
+    assert min(labels) > (200 if name == "ozaboost" else 500)  # whose mean is 1, not 6
 
 
 @pytest.mark.parametrize("name", FORESTS)
