@@ -112,7 +112,7 @@ def test_scores_are_those_of_a_plain_count_of_the_members(name):
     for one_model, is_by_votes in ((leaves.model(0), False), (leaves_and_votes.model(0), True)):
         scores_of_model = survey(one_model, x, "conf_tree").score
         for row, record in enumerate(x):
-            lead, labels = least_certain(one_model, record)
+            lead, labels = least_certain(one_model, record, one_model.spec.learner.poisson)
             if is_by_votes:
                 lead = min(lead, 1.0 - expected[row])
             width = math.sqrt(math.log(k * t * t) / (2.0 * labels)) if labels else math.inf
