@@ -1,4 +1,4 @@
-"""Writes golden files anew: ``python -m tests.golden.renew trees|efdt|hat|boost|capymoa|cdt|baselines|curves``.
+"""Writes golden files anew: ``python -m tests.golden.renew trees|efdt|hat|boost|capymoa|cdt|curves|…``.
 
 All but curves are of MOA.
 
