@@ -303,8 +303,8 @@ def is_of(worker: Worker, key: str, learner: str) -> bool:
 def state_version_of(release: Installed) -> int:
     """Return the newest state version that a release reads."""
     command = [str(release.grove), "version", "--json"]
-    done = subprocess.run(command, env=os.environ, capture_output=True, text=True, check=True)
-    return int(json.loads(done.stdout)["state version"])
+    printed = subprocess.run(command, env=os.environ, capture_output=True, text=True, check=True)
+    return int(json.loads(printed.stdout)["state version"])
 
 
 if __name__ == "__main__":

@@ -106,9 +106,10 @@ def _installed(name: str, sources: Path, directory: Path) -> Installed:
 
 
 def _run(*command: str | Path, cwd: Path) -> None:
-    done = subprocess.run(
+    finished = subprocess.run(
         [str(word) for word in command], cwd=cwd, capture_output=True, text=True, check=False
     )
-    if done.returncode:
-        message = f"{' '.join(map(str, command))} ended with {done.returncode}: {done.stdout}{done.stderr}"
+    if finished.returncode:
+        said = finished.stdout + finished.stderr
+        message = f"{' '.join(map(str, command))} ended with {finished.returncode}: {said}"
         raise RuntimeError(message)
