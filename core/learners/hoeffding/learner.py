@@ -292,7 +292,7 @@ class HoeffdingLearner(Learner):
             options = ", ".join("null" if option is None else repr(option) for option in built.compats)
             msg = (
                 f"compat={built.compat!r} must be one of {options} for {named!r}: "
-                "there is no published code of it to be compatible with"
+                "no other published code is followed"
             )
             raise ParameterError(msg)
         return built

@@ -170,7 +170,7 @@ def _reduced(part: Part, test: SplitTest, branch: int) -> Part:
         side = _side(part.test, test, branch)
         if side is not None and side < len(part.children):
             return part.children[side]
-    is_new = all(one.number == NO_NODE for one in (part, *part.children))
+    is_new = part.number == NO_NODE and all(child.number == NO_NODE for child in part.children)
     ends = all(child.test is None for child in part.children)
     return Part(part.masses) if is_new and ends and np.count_nonzero(part.masses) <= 1 else part
 
