@@ -5,7 +5,8 @@
 
 Two models with the same tree answer the same unlabelled records of ten features in runs of 5,000, in turn;
 one of them watches its inputs. Times are CPU time; the ratio is the median over pairs, so that a busy machine
-disturbs both alike. With --models the bytes of so many models with and without the detector are counted.
+disturbs both alike. With --task a task decodes, answers and encodes JSON instances of ten features, with and
+without the detector, in turn. With --models the bytes of many models are counted.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import time
 import numpy as np
 
 from benchmarks.name_lists import add_name_lists
+from benchmarks.task import measure
 from core.model.model import Model
 from core.model_table import ModelTable
 from core.spec import Spec
@@ -70,6 +72,20 @@ def compare(stream: str, rounds: int) -> dict[str, object]:
     }
 
 
+def in_task(turns: int) -> dict[str, object]:
+    """Return the microseconds of an answer in a task: decoding, processing and encoding together."""
+    options = argparse.Namespace(attributes=10, runs=100, leaf="nba", handler="stop-partition")
+    times: dict[str, list[float]] = {name: [] for name in DETECTORS}
+    for turn in range(turns):
+        for name in list(DETECTORS) if turn % 2 else list(DETECTORS)[::-1]:
+            stages = measure(options, 1, labelled=False, query="never", drift=DETECTORS[name])
+            microseconds = stages["us_per_record"]
+            times[name].append(sum(microseconds[stage] for stage in ("decode", "process", "encode")))
+    ratios = [watched / without for without, watched in zip(*times.values(), strict=True)]
+    figures = {name: round(statistics.median(values), 3) for name, values in times.items()}
+    return {"task": figures, "ratio": round(statistics.median(ratios), 3)}
+
+
 def count_models(models: int, drift: object) -> dict[str, object]:
     """Return the bytes of new models of ten features, each of which answers one record."""
     generator = open_generator("rbf", seed=1)
@@ -88,7 +104,12 @@ def main() -> None:
     add_name_lists(parser, {"streams": STREAMS})
     parser.add_argument("--rounds", type=int, default=80)
     parser.add_argument("--models", action="store_true", help="count the bytes of many models instead")
+    parser.add_argument("--task", action="store_true", help="measure a whole answer in a task instead")
+    parser.add_argument("--turns", type=int, default=5)
     options = parser.parse_args()
+    if options.task:
+        print(json.dumps(in_task(options.turns)))
+        return
     if options.models:
         print(json.dumps(count_models(100_000, "none")))
         print(json.dumps(count_models(10_000, ["none", "input"])))
