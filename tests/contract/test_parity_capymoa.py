@@ -6,6 +6,7 @@ The golden file holds their side; ``python -m tests.golden.renew capymoa`` write
 import json
 import statistics
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "capymoa_trees.json"
 THEIRS = json.loads(GOLDEN.read_text(encoding="utf-8"))
 
 
-LAST = {
+LAST: dict[str, dict[str, Any]] = {
     "last": {},
     "last, eager": {"change_confidence": 0.5},
     "last, hddm_a": {"change_detector": "hddm_a", "change_confidence": 0.05},

@@ -37,6 +37,7 @@ class RevisingNode(Node):
         self.test_sum = 0.0
         self.null_sum = 0.0
         self.revisit_at = 0.0
+        self.is_new = False  # it came with the arrangement that PLASTIC is making
         super().__init__(options, distribution, depth, used)
 
     def forget(self):

@@ -97,7 +97,7 @@ class Plastic(Efdt):
             side = only_side(node.test, test, branch)
             if side is not None and side < len(node.children):
                 return node.children[side]
-        fresh = is_new(node) and all(is_new(child) and child.test is None for child in node.children)
+        fresh = node.is_new and all(child.is_new and child.test is None for child in node.children)
         if fresh and sum(weight != 0.0 for weight in node.distribution) < 2:
             return self.new_leaf(node.distribution)
         return node
@@ -109,7 +109,7 @@ class Plastic(Efdt):
             child.depth = node.depth + 1
             child.used = node.used | {node.test.attribute} if node.test.kind != "numeric" else node.used
             self.settle(child)
-        if is_new(node) and node.test is not None:
+        if node.is_new and node.test is not None:
             node.routed = sum(child.routed for child in node.children)
         node.is_new = False
 
@@ -128,11 +128,6 @@ class Plastic(Efdt):
             self.leaves += child.test is None
             self.splits += child.test is not None
             self.count(child)
-
-
-def is_new(node):
-    """Return whether a node came with the arrangement that is being made."""
-    return getattr(node, "is_new", False)
 
 
 def only_side(own, test, branch):
