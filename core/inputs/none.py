@@ -10,7 +10,7 @@ from core.kernels.jit import kernel
 
 @dataclass(frozen=True, slots=True)
 class Plugin(InputDetector):
-    """Watches nothing; the default."""
+    """Watches nothing: the default, without a word in the model."""
 
 
 @kernel
