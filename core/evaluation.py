@@ -41,6 +41,7 @@ from core.measures import class_measures
 from core.measures.class_measures import Measures
 from core.numeric.proportions import wilson
 from core.plan import Plan
+from core.publishing.coverage import Coverage
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,8 @@ class EvaluationDue(Event):
     """The sums of the measures per class at that time; None: the model does not keep them."""
     curve: CurveThen | None = field(default=None, compare=False, repr=False)
     """The learning curve at that time; None: the model keeps none."""
+    sets: Coverage | None = field(default=None, compare=False, repr=False)
+    """The coverage of sets at that time; None: the model has no sets."""
 
 
 class MeasuresThen(NamedTuple):

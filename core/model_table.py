@@ -115,6 +115,7 @@ class ModelTable(TableCalls):
         self._classes[index] = model.schema.n_classes
         self._counts_records[index] = model.spec.learner.unit_weights
         self._has_counted = self._has_counted or model.spec.learner.unit_weights
+        self.has_reports = self.has_reports or bool(model.plan.record.publishes)
 
 
 class JoinedTables(TableCalls):
@@ -132,6 +133,7 @@ class JoinedTables(TableCalls):
         """table: int64[k], the table of each model, as an index into `tables`; index: int64[k], in there."""
         super().__init__()
         self._tables, self._table, self._index = tables, table, index
+        self.has_reports = any(own.has_reports for own in tables)
         columns = np.empty((len(COLUMNS), len(index)), dtype=np.int64)
         heads = np.array([own.heads for own in tables], dtype=np.int64)
         prepared = gather(heads, table, index, columns)

@@ -17,7 +17,7 @@ from core.layout.curve import CURVE_WORDS
 from core.layout.measures import measure_words
 from core.layout.model import WORD, Floats, Ints, ModelHeader, evaluation_words
 from core.layout.plan import PlanRecord
-from core.plan_words import NAMES_SHARE, PlanWords
+from core.plan_words import NAMES_SHARE, PlanWords, calibration_words
 from core.schema import shared
 from core.schema.dimensions import Dimensions, dimensions, grown_dimensions
 from core.schema.names import name_bytes
@@ -146,6 +146,7 @@ class Plan:
         spare = evaluation_words(room, window) - evaluation_words(classes, window)
         if self.spec.evaluation.per_class:
             spare += measure_words(room) - measure_words(classes)
+        spare += calibration_words(self.spec, room) - calibration_words(self.spec, classes)
         return (int(self.record.blocks) - spare) * WORD + self.schema.content_bytes
 
 

@@ -25,6 +25,7 @@ from core.layout.model import (
     window_bits_at,
 )
 from core.layout.plan import NOMINAL_FIELDS, PlanRecord
+from core.layout.published import CALIBRATION_HEAD, CONFORMAL_WORDS
 from core.learners import dispatch
 from core.numeric import rng
 from core.plugin import Parameters
@@ -41,8 +42,14 @@ def plugins_of(spec: Spec) -> list[tuple[int, Parameters]]:
         (offset(PlanRecord, "strategy"), spec.query),
         (offset(PlanRecord, "budgeting"), spec.budget),
         (offset(PlanRecord, "inputs"), spec.inputs),
+        *([] if spec.calibration is None else [(offset(PlanRecord, "calibrator"), spec.calibration)]),
         *spec.learner.plugins(),
     ]
+
+
+def calibration_words(spec: Spec, classes: int) -> int:
+    """Return the words of the section of a calibrator with room for a number of classes."""
+    return 0 if spec.calibration is None else CALIBRATION_HEAD + classes * len(spec.calibration.initial())
 
 
 def compiled_modules(spec: Spec) -> frozenset[str]:
@@ -93,7 +100,8 @@ class PlanWords:
         ranges = nominal_table + NOMINAL_FIELDS * len(nominal)
         first_parameter = ranges + 2 * len(numeric)
         words = first_parameter + sum(map(len, constants)) + len(learner.constants())
-        words += len(self.blocks.offsets) + len(weights)
+        of_sets = () if spec.conformal is None else spec.conformal.constants()
+        words += len(self.blocks.offsets) + len(weights) + len(of_sets)
         self.ints = ints = allocation.aligned_words(words)
         self.floats = floats = ints.view(np.float64)
         jit.register(ints)
@@ -127,7 +135,11 @@ class PlanWords:
         plan.every = spec.evaluation.every
         plan.measure_words = plan.curve - plan.measures
         plan.curve_words = plan.inputs_state - plan.curve
-        plan.input_words = plan.shared - plan.inputs_state
+        plan.input_words = plan.calibration - plan.inputs_state
+        plan.calibration_words = plan.conformal - plan.calibration
+        plan.calibrator_words = 0 if spec.calibration is None else len(spec.calibration.initial())
+        plan.conformal_words = plan.shared - plan.conformal
+        plan.publishes = plan.calibration_words + plan.conformal_words > 0
         plan.window_bits = plan.evaluation + window_bits_at(dims.classes, spec.evaluation.window)
         for name, stream in KEYS.items():
             setattr(plan, name, np.uint64(rng.stream_key(spec.seed, stream)).view(np.int64))
@@ -150,13 +162,16 @@ class PlanWords:
         ints[position : position + len(self.blocks.offsets)] = self.blocks.offsets
         plan.class_weights = position + len(self.blocks.offsets)
         floats[plan.class_weights : plan.class_weights + len(weights)] = weights
+        plan.conformal_at = plan.class_weights + len(weights)
+        floats[plan.conformal_at : plan.conformal_at + len(of_sets)] = of_sets
         if is_roomy:
             sections = int(plan.blocks) * WORD
             sure = ((1.0 - NAMES_SHARE) * learner.max_bytes - sections) / spec.most_blocks
             plan.sure_words = max(int(min(sure, MOST_BYTES)), 0) // WORD
         learner.write_plan(ints, floats, dims, self.blocks)
-        if spec.drift.name != "none" or spec.explain or spec.class_weights is not None:
-            # A detector may replace the block, rows are explained singly, and weights change with each label.
+        if spec.drift.name != "none" or spec.explain or spec.class_weights is not None or plan.publishes:
+            # A detector may replace the block, rows are explained singly, and weights, probabilities and sets
+            # change with each label.
             plan.stretch = 0
         self._size = shared.INTERNED + ints.nbytes + WORDS_BYTES
         self._tally.hold(self._size)
@@ -179,6 +194,8 @@ class PlanWords:
             ("measures", measure_words(self.dims.classes) if spec.evaluation.per_class else 0),
             ("curve", CURVE_WORDS if spec.evaluation.worth > 0.0 else 0),
             ("inputs_state", spec.inputs.words(self.dims)),
+            ("calibration", calibration_words(spec, self.dims.classes)),
+            ("conformal", 0 if spec.conformal is None else CONFORMAL_WORDS),
             ("shared", spec.learner.shared_words(self.dims)),
             ("blocks", 0),
         ):

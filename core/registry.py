@@ -36,6 +36,7 @@ FAMILIES: Final = {
     "queries": "core.active.queries",
     "budgets": "core.active.budgets",
     "acquirers": "core.active.acquirers",
+    "calibrators": "core.calibrators",
 }
 """The families that make up a spec, and the package of each."""
 
@@ -260,4 +261,5 @@ SINGULAR = {
     "queries": "query strategy",
     "budgets": "budget",
     "acquirers": "acquirer",
+    "calibrators": "calibrator",
 }

@@ -30,7 +30,7 @@ from core.drift import base as drift
 from core.evaluation import count_predictions
 from core.inputs import input_watch
 from core.kernels import jit
-from core.kernels.jit import address_of, kernel, part, prefetch, start_of, tail, words_at
+from core.kernels.jit import address_of, kernel, part, start_of, tail, words_at
 from core.kernels.records import Record, name_tuple, word, words_after
 from core.layout import learning
 from core.layout.learning import GREW, LEARNED, NO_ROOM, NOT_ANSWERED, Row, Work
@@ -40,8 +40,10 @@ from core.learners import dispatch as learners
 from core.learners.protocol import EVENT_WORDS
 from core.learning_curve.intervals import end_interval
 from core.measures.rows import measure
+from core.publishing.published_answers import asked_by, publish
+from core.publishing.published_labels import learn_label
 from core.tree.columns import gather
-from core.tree.prefetch import WIDTH, is_one_model
+from core.tree.prefetch import WIDTH, is_one_model, look_ahead
 
 # Modes
 LABELLED: Final = 0
@@ -126,8 +128,8 @@ class Run(NamedTuple):
     """The arrays of a run; kernels work with a copy that has bare pointers in the place of arrays.
 
     n is the number of rows, d of columns, K of classes. In the mode LEARN_ONLY prediction (-1: unknown),
-    asked, sampled and importance are read instead of written, and a row whose label is DECLINED, EXPIRED or
-    ANSWERED closes requests, whose number is its weight.
+    report, asked, sampled and importance are read instead of written, and a row whose label is DECLINED,
+    EXPIRED or ANSWERED closes requests, whose number is its weight.
     """
 
     addresses: Any
@@ -148,6 +150,9 @@ class Run(NamedTuple):
     """int32[n], written."""
     probability: Any
     """float64[n, K], zeros, written."""
+    report: Any
+    """float64[n, RAW + K], NaN, written by models with calibrated probabilities or sets
+    (core/layout/published.py); one row if there is none in the table."""
     asked: Any
     """int8[n], 0 or 1, written."""
     sampled: Any
@@ -180,7 +185,8 @@ name_tuple(
     Run,
     *("int64[::1]", "int64[::1]", "int64[::1]", "int64[::1]"),
     *("float64[:, ::1]", "int32[::1]", "float64[::1]"),
-    *("int32[::1]", "float64[:, ::1]", "int8[::1]", "int8[::1]", "float64[::1]", "int64[::1]"),
+    *("int32[::1]", "float64[:, ::1]", "float64[:, ::1]"),
+    *("int8[::1]", "int8[::1]", "float64[::1]", "int64[::1]"),
     *("float64[::1]", "float64[::1]", "float64[::1]"),
     *("int64[::1]", "int64[::1]"),
     *("int64", "int64", "int64", "int64", "int64"),
@@ -202,9 +208,6 @@ NOTHING: Final[Any] = np.int64(-1)
 UNMET: Final[Any] = np.int64(NOT_ANSWERED)
 """The place of a row in a further block, for the same reason no literal."""
 
-AHEAD: Final = 2 * WIDTH  # rows
-LINES: Final = 16  # of 64 bytes
-
 detect = drift.dispatcher()
 answer, learn, route_ahead = learners.dispatcher()
 
@@ -225,6 +228,7 @@ def with_pointers(arrays: Run) -> Run:
         start_of(arrays.weight),
         start_of(arrays.prediction),
         start_of(arrays.probability),
+        start_of(arrays.report),
         start_of(arrays.asked),
         start_of(arrays.sampled),
         start_of(arrays.importance),
@@ -240,24 +244,6 @@ def with_pointers(arrays: Run) -> Run:
         arrays.entry_words,
         arrays.mode,
     )
-
-
-@kernel
-def look_ahead(run: Run, row: int) -> None:
-    """Prefetch the first cache lines of a later record and, if it differs, of its model.
-
-    Ten thousand models do not fit a core's cache; a small model fits these lines completely.
-    """
-    later = row + AHEAD
-    if later < run.rows:
-        if run.model[later] != run.model[row]:
-            address = run.addresses[run.model[later]]
-            for line in range(LINES):
-                prefetch(address + 64 * line)
-        cells = address_of(run.x)
-        last = min((run.width + 7) >> 3, LINES)
-        for line in range(last):
-            prefetch(cells + 8 * later * run.width + 64 * line)
 
 
 @kernel
@@ -363,6 +349,9 @@ def start(
         if place < 0:
             cursor.block, cursor.place = block.start, hint
             return GROW_FIRST if place == NO_ROOM else PREPARATION_DUE, START, place, hint
+        if plan.publishes != 0:
+            best = publish(run, plan, model, row, best, run.mode != ANSWER_ONLY)
+            shares = asked_by(run, plan, row)
         run.prediction[row] = best
     phase = NEXT if run.mode == ANSWER_ONLY else EVALUATE
     if run.mode != ANSWER_ONLY:
@@ -452,6 +441,8 @@ def train(
 @kernel
 def finish(run: Run, cursor: Cursor, plan: PlanRecord, model: ModelHeader, row: int) -> int:
     """Count the label of a row; return a reason."""
+    if plan.publishes != 0:
+        learn_label(run, plan, model, row, run.mode == LABELLED)
     model.labels += 1
     if run.asked[row] != 0:
         model.replies += 1

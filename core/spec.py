@@ -3,7 +3,8 @@
     {"learner": {"name": "h-tree", "grace_period": 100}, "query": {"name": "random"},
      "budget": {"name": "count", "limit": 0.1}, "drift": {"name": "ddm"},
      "evaluation": {"window": 1000, "every": 1000, "share": 0.0, "per_class": true, "worth": 0.005},
-     "seed": 1, "max_classes": 64, "explain": false, "acquire": {"name": "path"}, "class_weights": "balanced"}
+     "seed": 1, "max_classes": 64, "explain": false, "acquire": {"name": "path"}, "class_weights": "balanced",
+     "calibration": "platt", "conformal": {"alpha": 0.1}}
 
 With ``explain`` every prediction comes with the path of branches that led to it, which costs a few
 microseconds each. Every part may be left out. A part may be its name alone. The name of a learner alone is a
@@ -14,6 +15,9 @@ is ``always`` by default, and ``ask`` with a budget below 100 %; ``evaluation.wo
 0.005 with such a budget.
 ``class_weights`` are the weights of labels by class (core/class_weights.py); by default there are none.
 ``drift`` may be a list: a detector of errors, and an input detector, as ``["adwin", {"name": "input"}]``.
+``calibration`` names the calibrator of the probabilities (core/publishing/published_answers.py), and
+``conformal`` has the parameters of conformal sets (core/conformal/conformal_sets.py); by default there is
+neither, and ``to_dict`` leaves them out. The strategy ``set_size`` needs sets: ``{"alpha": 0.1}`` by default.
 ``max_classes`` is lowered to the number of classes that the learner supports (two with criterion km).
 """
 
@@ -31,7 +35,9 @@ from core.active.acquirers import none
 from core.active.acquirers.base import Acquirer
 from core.active.budgets.base import Budget
 from core.active.queries.base import Query
+from core.calibrators.base import Calibrator
 from core.class_weights import ClassWeights
+from core.conformal.conformal_sets import Conformal
 from core.drift.base import Detector
 from core.errors import ParameterError, SpecError, UnknownPluginError
 from core.inputs import none as no_inputs
@@ -52,6 +58,7 @@ FAMILIES = {
     "drift": "drift",
     "inputs": "inputs",
     "acquire": "acquirers",
+    "calibration": "calibrators",
 }
 NOTHING_BOUGHT = none.Plugin()
 NOT_WATCHED = no_inputs.Plugin()
@@ -106,6 +113,10 @@ class Spec:
     """Weights of labels by class (core/class_weights.py)."""
     inputs: InputDetector = NOT_WATCHED
     """The input detector; JSON has it in the list ``drift``, after the detector of errors."""
+    calibration: Calibrator | None = None
+    """Calibrator of the probabilities; None: they are the learner's class shares."""
+    conformal: Conformal | None = None
+    """Parameters of conformal sets; None: answers have no sets."""
 
     @property
     def acquirer(self) -> Acquirer | None:
@@ -155,8 +166,8 @@ class Spec:
     def to_dict(self) -> dict[str, Any]:
         """Return the spec with every parameter written out.
 
-        Class weights are left out if there are none, and an acquirer that buys nothing unless the default of
-        the learner buys features.
+        Class weights, calibration and sets are left out if there are none, and an acquirer that buys nothing
+        unless the default of the learner buys features.
         """
         body = {
             "learner": self.learner.to_dict(),
@@ -176,6 +187,10 @@ class Spec:
             body["acquire"] = self.acquire.to_dict()
         if self.class_weights is not None:
             body["class_weights"] = class_weights.as_json(self.class_weights)
+        if self.calibration is not None:
+            body["calibration"] = self.calibration.to_dict()
+        if self.conformal is not None:
+            body["conformal"] = self.conformal.to_dict()
         return body
 
     def _detectors(self) -> dict[str, Any] | list[dict[str, Any]]:
@@ -253,9 +268,10 @@ def _build(text: str) -> Spec:
         body.get("max_classes", 64),
         {"type": int, "rules": {"at least": 1, "at most": 32767}},
     )
+    query = _plugin("query", parts["query"])
     spec = Spec(
         learner=learner,
-        query=_plugin("query", parts["query"]),
+        query=query,
         budget=_plugin("budget", parts["budget"]),
         drift=_plugin("drift", parts["drift"]),
         inputs=_plugin("inputs", parts["inputs"]),
@@ -265,6 +281,8 @@ def _build(text: str) -> Spec:
         explain=check("explain", body.get("explain", False), {"type": bool, "rules": {}}),
         acquire=own or _plugin("acquire", parts["acquire"]),
         class_weights=class_weights.checked(body.get("class_weights"), learner),
+        calibration=_calibration(body.get("calibration")),
+        conformal=_conformal(body, query),
     )
     spec.acquire.check(learner)
     spec.query.check(learner)
@@ -275,6 +293,34 @@ def _build(text: str) -> Spec:
         )
         raise ParameterError(msg)
     return spec
+
+
+def _calibration(value: Any) -> Calibrator | None:
+    """Return the calibrator of a spec."""
+    if value is None:
+        return None
+    body = {"name": value} if isinstance(value, str) else value
+    if not isinstance(body, dict) or not isinstance(body.get("name"), str):
+        names = ", ".join(map(repr, registry.names("calibrators")))
+        msg = f"calibration={value!r} must be null, {names}, or an object with one of these as 'name'"
+        raise ParameterError(msg)
+    calibrator: Calibrator = _plugin("calibration", body)
+    return calibrator
+
+
+def _conformal(body: dict[str, Any], query: Query) -> Conformal | None:
+    """Return the parameters of the sets of a spec; a strategy that needs sets has the default ones."""
+    value = body.get("conformal", {} if query.needs_sets else None)
+    if value is None:
+        if query.needs_sets:
+            msg = f"conformal=null must be an object with query={query.spelled!r}: leave it out for alpha=0.1"
+            raise ParameterError(msg)
+        return None
+    if not isinstance(value, dict):
+        msg = f"conformal={value!r} must be null or an object, such as {{'alpha': 0.1}}"
+        raise ParameterError(msg)
+    sets: Conformal = made_of(Conformal, value, "conformal")
+    return sets
 
 
 def _named(part: str, value: Any) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from core.evaluation import EvaluationDue, MeasuresThen, labels_of_classes
 from core.events import Event
 from core.kernels import jit
 from core.layout.model import Floats, Ints
+from core.layout.published import KNOWN, RAW, THRESHOLD
 from core.learners.protocol import Learner, Stretch, workspace_of
 from core.learning_curve.forecast import CurveThen
 from core.model import drift_reaction, input_alarm, numbers_seen
@@ -31,6 +32,8 @@ from core.run import Cursor, LogEntry, Run
 from core.tree.conditions import Branch
 
 NO_LABEL: Final = -1
+_NO_REPORT: Final = np.full((1, 1), np.nan)
+"""Reports of a table whose models have none: no kernel reads or writes it."""
 _OWN: Final[dict[type, np.dtype[Any]]] = {of: np.dtype(of) for of in (np.int64, np.int32, np.float64)}
 """The dtype object that nearly every array of such numbers shares; other dtypes are compared by value."""
 
@@ -56,10 +59,13 @@ class Answers:
     """By row, if the model explains: the branches that led to the prediction."""
     seen: dict[int, dict[int, NumberRange]] = field(default_factory=dict)
     """By row, if the model explains and the label is requested: by column, the numbers seen so far."""
+    report: npt.NDArray[np.float64] | None = None
+    """Threshold, known classes and raw shares [row, RAW + class] (core/layout/published.py), NaN for models
+    without them; None: no model of the table has any."""
 
     @staticmethod
-    def to(n: int, classes: int) -> Answers:
-        """Return answers to n rows that are not computed yet."""
+    def to(n: int, classes: int, reports: bool = False) -> Answers:
+        """Return answers to n rows that are not computed yet; reports: with room for reports."""
         return Answers(
             np.full(n, -1, dtype=np.int32),
             np.zeros((n, classes)),
@@ -68,6 +74,7 @@ class Answers:
             np.zeros(n),
             np.zeros(n, dtype=np.int64),
             [],
+            report=np.full((n, RAW + classes), np.nan) if reports else None,
         )
 
 
@@ -104,13 +111,27 @@ def _ready(array: npt.NDArray[Any], dtype: type) -> npt.NDArray[Any]:
     return np.require(array, dtype, ["C", "W"])
 
 
-def _widened(probability: npt.NDArray[np.float64] | None, n: int, classes: int) -> npt.NDArray[np.float64]:
-    """Return float64[n, classes] with the columns of shares that are given, zeros in the others."""
-    whole = np.zeros((n, classes))
-    if probability is not None:
-        width = min(probability.shape[1], classes)
-        whole[:, :width] = probability[:, :width]
+def _widened(
+    shares: npt.NDArray[np.float64] | None, n: int, columns: int, fill: float = 0.0
+) -> npt.NDArray[np.float64]:
+    """Return float64[n, columns] with the columns that are given, and a value in the others."""
+    whole = np.full((n, columns), fill)
+    if shares is not None:
+        width = min(shares.shape[1], columns)
+        whole[:, :width] = shares[:, :width]
     return whole
+
+
+def _examine_report(report: npt.NDArray[np.float64]) -> None:
+    """Refuse reports that no answer can have."""
+    is_missing = np.isnan(report)
+    is_legal = is_missing | ((report >= 0.0) & (report <= 1.0))
+    is_legal[:, THRESHOLD] = is_missing[:, THRESHOLD] | np.isfinite(report[:, THRESHOLD])
+    classes = report[:, KNOWN]
+    is_legal[:, KNOWN] = is_missing[:, KNOWN] | ((classes >= 1.0) & (classes <= report.shape[1] - RAW))
+    if not is_legal.all():
+        msg = "report must be a threshold, a number of classes and shares from 0 to 1; pass the answer's own"
+        raise SchemaError(msg)
 
 
 def unit_weight_rule(weight: float, learner: Learner) -> str:
@@ -131,6 +152,7 @@ class TableCalls(ABC):
     _prepared_at: npt.NDArray[np.int64]
     _counts_records: npt.NDArray[np.bool_]  # weights other than 1 are refused
     _has_counted = False  # whether any model, now or earlier, counts records
+    has_reports = False  # whether any model, now or earlier, has calibrated probabilities or sets
 
     def __init__(self) -> None:
         self._prepared: dict[int, Floats] = {}  # the arrays that _prepared_at points to
@@ -168,7 +190,7 @@ class TableCalls(ABC):
         """
         n = len(model)
         rows = self._examine(model, x, label, weight)
-        answers = Answers.to(n, rows.classes)
+        answers = Answers.to(n, rows.classes, self.has_reports)
         self._run(rows, answers, mode)
         return answers
 
@@ -183,15 +205,18 @@ class TableCalls(ABC):
         sampled: npt.NDArray[np.int8] | None = None,
         importance: npt.NDArray[np.float64] | None = None,
         probability: npt.NDArray[np.float64] | None = None,
+        report: npt.NDArray[np.float64] | None = None,
     ) -> list[Event]:
         """Learn labels that arrived later, in order; return the events.
 
         predicted: int32[n], the class of the answer (-1: unknown; neither evaluation nor detector use the
         row), always below the number of classes of the model; requested: bool[n], whether the label had been
         requested; sampled: int8[n] and importance: float64[n], as in the answer (None: no row was sampled);
-        probability: float64[n, classes], as in the answer, zeros where it is no longer known. x is routed
-        through the tree in its present state [D58]. A row with the label DECLINED, EXPIRED or ANSWERED
-        (label_account.py) has no label: it closes requests, whose number is its weight.
+        probability: float64[n, classes], as in the answer, zeros where it is no longer known; report:
+        float64[n, RAW + classes], as in the answer, NaN where it is not known: calibrators and sets do not
+        learn the row. x is routed through the tree in its present state [D58]. A row with the label
+        DECLINED, EXPIRED or ANSWERED (label_account.py) has no label: it closes requests, whose number is its
+        weight.
         """
         if len(label) and not np.isin(label[label < 0], CLOSINGS).all():
             msg = f"label={label.min()} must be a class code, or DECLINED, EXPIRED or ANSWERED"
@@ -201,6 +226,9 @@ class TableCalls(ABC):
         if probability is not None and not ((probability >= 0.0) & (probability <= 1.0)).all():
             msg = "probability must be class shares from 0 to 1; pass the answer's own column"
             raise SchemaError(msg)
+        if self.has_reports and report is not None:
+            report = _widened(report, len(model), RAW + rows.classes, np.nan)
+            _examine_report(report)
         answers = Answers(
             prediction=np.ascontiguousarray(predicted, dtype=np.int32),
             probability=_widened(probability, len(model), rows.classes),
@@ -213,6 +241,7 @@ class TableCalls(ABC):
             else np.ascontiguousarray(importance, np.float64),
             version=np.zeros(len(model), dtype=np.int64),
             events=[],
+            report=report if self.has_reports else None,
         )
         self._run(rows, answers, run.LEARN_ONLY)
         return answers.events
@@ -294,6 +323,9 @@ class TableCalls(ABC):
         if mode != ANSWER_ONLY and self._prepared:
             for index in np.unique(models[self._prepared_at[models] != 0]).tolist():
                 self.forget_preparation(index)  # the rows of a frozen model are counted
+        report = answers.report
+        if report is None or report.shape[1] != RAW + classes:
+            report = np.full((len(models), RAW + classes), np.nan) if self.has_reports else _NO_REPORT
         room = self._room(x.shape[1], classes)
         workspace, log, cursor = room.workspace, room.log, room.cursor
         self._cursor = cursor
@@ -307,6 +339,7 @@ class TableCalls(ABC):
             weight=weight,
             prediction=answers.prediction,
             probability=answers.probability,
+            report=report,
             asked=answers.asked.view(np.int8),
             sampled=answers.sampled,
             importance=answers.importance,
@@ -344,7 +377,8 @@ class TableCalls(ABC):
                 judged = labels_of_classes(model.plan, model.ints)
                 sums = MeasuresThen.of(model.plan, model.ints)
                 curve = CurveThen.of(model.plan, model.ints)
-                answers.events.append(EvaluationDue(row, index, model.evaluation(), judged, sums, curve))
+                figures = model.evaluation(), judged, sums, curve, model.coverage()
+                answers.events.append(EvaluationDue(row, index, *figures))
             elif reason == run.EXPLANATION_DUE:
                 self._explain(self.model(index), cursor, x[row], answers, learns=mode != ANSWER_ONLY)
             elif reason == run.PREPARATION_DUE:

@@ -132,6 +132,15 @@ class PlanRecord(Record):
     against_none: int = word("1: the best test is compared with no split, not with the second best test")
     judges: int = word("1: the schedule gets the errors of a leaf's votes")
     score: int = word("kind of the score of the answer that the strategy uses (core/active/scores.py)")
+    calibrator: int = word("kind of the calibrator of the classes")
+    calibrator_at: int = word("position of its parameters")
+    calibration: int = word("position in the model: the Calibration")
+    calibration_words: int = word("words of this section, 0: class shares are not calibrated")
+    calibrator_words: int = word("words of the state of each class")
+    conformal: int = word("position in the model: the ConformalState")
+    conformal_words: int = word("words of this section, 0: answers have no sets")
+    conformal_at: int = word("position of the parameters of the sets")
+    publishes: int = word("1: answers have calibrated probabilities or sets")
 
     def nominal_column(self, number: int) -> NominalColumn:
         """Return the entry of a nominal attribute, by its number among the nominal attributes."""

@@ -13,9 +13,11 @@ from typing import Final
 import numpy as np
 
 from core import evaluation
+from core.conformal import conformal_sets
 from core.kernels.records import offset
 from core.layout.model import Block as BlockHeader
 from core.layout.model import Floats, Ints, ModelHeader
+from core.layout.published import CALIBRATION_HEAD
 from core.learners.protocol import Room
 from core.measures import sums
 from core.model import numbers_seen
@@ -40,7 +42,7 @@ def new_model(plan: Plan) -> Ints:
 
 
 def write_states(plan: Plan, floats: Floats) -> None:
-    """Write the initial states of detector, query strategy and budget."""
+    """Write the initial states of detector, query strategy, budget, calibrators and sets."""
     sections = plan.record
     for start, plugin in (
         (sections.detector_state, plan.spec.drift),
@@ -49,6 +51,21 @@ def write_states(plan: Plan, floats: Floats) -> None:
     ):
         state = plugin.initial()
         floats[start : start + len(state)] = state
+    write_published(plan, floats)
+
+
+def write_published(plan: Plan, floats: Floats) -> None:
+    """Write the initial states of calibrators and sets."""
+    write_calibration(plan, floats)
+    if plan.record.conformal_words:
+        conformal_sets.write_initial(floats, int(plan.record.conformal))
+
+
+def write_calibration(plan: Plan, floats: Floats) -> None:
+    """Write the initial states of the calibrators of all classes."""
+    if plan.spec.calibration is not None:
+        first, end = int(plan.record.calibration) + CALIBRATION_HEAD, int(plan.record.conformal)
+        floats[first:end] = np.tile(plan.spec.calibration.initial(), plan.schema.n_classes)
 
 
 def write_declared_values(plan: Plan, ints: Ints) -> None:
@@ -183,6 +200,18 @@ def _copy_sections(old_plan: Plan, old: Ints, plan: Plan, new: Ints) -> None:
     elif now.curve_words:
         ModelHeader.over(new).interval_end = 0  # the next label begins the curve
     if before.input_words and plan.spec.inputs.continues(old_plan.spec.inputs):
-        new[now.inputs_state :][: before.input_words] = old[before.inputs_state : before.shared]
+        new[now.inputs_state :][: before.input_words] = old[before.inputs_state : before.calibration]
+    _copy_published(old_plan, old, plan, new)
     n = int(before.blocks - before.shared)
     new[now.shared :][:n] = old[before.shared :][:n]
+
+
+def _copy_published(old_plan: Plan, old: Ints, plan: Plan, new: Ints) -> None:
+    """Copy the states of calibrators and sets; what has no state yet has its initial one already."""
+    before, now = old_plan.record, plan.record
+    calibrator, earlier = plan.spec.calibration, old_plan.spec.calibration
+    if calibrator is not None and earlier is not None and calibrator.continues(earlier):
+        size = int(before.calibration_words)
+        new[now.calibration :][:size] = old[before.calibration :][:size]
+    if before.conformal_words and now.conformal_words:
+        new[now.conformal : now.shared] = old[before.conformal : before.shared]

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from core.conformal import conformal_sets
 from core.drift.base import DRIFT, LEVELS, WARNING
 from core.events import Action, Drift
 from core.learning_curve.intervals import begin_after_drift
@@ -29,6 +30,7 @@ def react(model: Model, row: int, index: int) -> Drift:
     action = REACTIONS[model.spec.drift.reaction](model, level)
     if level == DRIFT:
         begin_after_drift(model.plan.record, model.header)
+        conformal_sets.begin_after_drift(model.plan.record, model.header)
     state = int(model.plan.record.detector_state)
     return Drift(
         row=row,
@@ -46,6 +48,7 @@ def rebuild(model: Model, level: int) -> Action:
     if level == DRIFT:
         model.header.rebuilds += 1
         lay_out(model, background or [new_block(model.plan)])
+        forget_calibration(model)
         return "background tree took over" if background else "new tree"
     if level == WARNING:
         started = not background or bool(model.header.background_stale)
@@ -64,6 +67,7 @@ def reset(model: Model, level: int) -> Action:
     if level == DRIFT:
         model.header.rebuilds += 1
         lay_out(model, [new_block(model.plan)])
+        forget_calibration(model)
         return "new tree"
     return drop_background(model)
 
@@ -92,3 +96,10 @@ REACTIONS: Final[dict[str, Callable[[Model, int], Action]]] = {
 def lay_out(model: Model, trees: list[Block]) -> None:
     """Give the model a buffer with these trees."""
     model.use(buffers.relayout(model.plan, model.ints, model.plan, trees))
+
+
+def forget_calibration(model: Model) -> None:
+    """Let the calibrators begin again: the shares of another tree mean something else."""
+    section = model.plan.record
+    model.ints[section.calibration : section.conformal] = 0
+    buffers.write_calibration(model.plan, model.floats)

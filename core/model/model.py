@@ -22,6 +22,8 @@ from core.model import file as model_file
 from core.model.buffers import Block
 from core.model.prediction import Prediction, Record
 from core.plan import Plan
+from core.publishing import coverage
+from core.publishing.coverage import Coverage
 from core.schema.schema import Schema
 from core.spec import Spec
 from core.tree import allocation
@@ -156,6 +158,10 @@ class Model:
         sums = MeasuresThen.of(self.plan, self.ints)
         return None if sums is None else sums.read()
 
+    def coverage(self) -> Coverage | None:
+        """Return how often sets held the label; None: the spec has no ``conformal``."""
+        return coverage.read(self.plan.record, self.ints)
+
     def learning_curve(self) -> Forecast | None:
         """Return the learning curve and its forecast; None: the spec's ``evaluation.worth`` is 0."""
         curve = CurveThen.of(self.plan, self.ints)
@@ -217,8 +223,8 @@ class Model:
     def configure(self, spec: Spec) -> None:
         """Change the spec for the same learner.
 
-        Query, budget, parameters of the detector, input detector, evaluation.every, seed, explain and class
-        weights may change.
+        Query, budget, parameters of the detector, input detector, evaluation.every, seed, explain, class
+        weights, calibration and sets may change. Another calibrator begins without labels.
         """
         now = self.spec
         for what, same in (

@@ -11,6 +11,7 @@ from core.errors import SchemaError
 from core.kernels import jit
 from core.layout.learning import NO_CLASS
 from core.layout.model import Floats, Ints, ModelHeader
+from core.layout.published import RAW
 from core.learners.protocol import workspace_of
 from core.plan import Plan
 from core.schema.schema import Schema
@@ -109,6 +110,7 @@ def _answer(plan: Plan, ints: Ints, x: Floats) -> tuple[int, Floats]:
         weight=np.ones(1),
         prediction=prediction,
         probability=probability,
+        report=np.full((1, RAW + probability.shape[1]), np.nan),
         asked=np.zeros(1, dtype=np.int8),
         sampled=np.zeros(1, dtype=np.int8),
         importance=np.zeros(1),

@@ -22,6 +22,8 @@ import numpy as np
 from core import problems
 from core.active.budgets import base as budgets
 from core.active.queries import base as queries
+from core.calibrators import base as calibrators
+from core.conformal import conformal_sets
 from core.drift import base as drift
 from core.errors import SnapshotError
 from core.evaluation import largest_class
@@ -44,6 +46,7 @@ from core.layout.model import (
     ModelHeader,
 )
 from core.layout.plan import PlanRecord, plan_at
+from core.layout.published import Calibration
 from core.learners import dispatch as learners
 from core.model.buffers import block_places
 from core.plan import Plan
@@ -62,6 +65,8 @@ SENTENCES: Final = (
     "sums over sampled records must be numbers of at least 0, and hits at most the sampled records",
     "measures must be finite sums, with a known basis and counts from 0 to 2**53",
     "the learning curve must have finite sums of at least 0, and end its next interval after whole steps",
+    "calibration must have a known basis, counts from 0 to 2**53 and finite sums of at least 0",
+    "sets must have a finite threshold, a known basis, counts from 0 to 2**53 and finite sums of at least 0",
 )
 (
     COUNTERS,
@@ -76,6 +81,8 @@ SENTENCES: Final = (
     SAMPLED,
     MEASURED,
     CURVE,
+    CALIBRATED,
+    SETS,
 ) = range(1, len(SENTENCES) + 1)
 
 FIRST_SUM: Final = offset(MeasureSums, "product")
@@ -87,6 +94,7 @@ DETECTOR: Final = offset(PlanRecord, "drift")
 STRATEGY: Final = offset(PlanRecord, "strategy")
 BUDGET: Final = offset(PlanRecord, "budgeting")
 INPUTS: Final = offset(PlanRecord, "inputs")
+CALIBRATOR: Final = offset(PlanRecord, "calibrator")
 LEARNER: Final = offset(PlanRecord, "learner")
 """Words of the plan that identify the owners of problems."""
 
@@ -94,6 +102,7 @@ detector_problem = drift.problem_dispatcher()
 strategy_problem = queries.problem_dispatcher()
 budget_problem = budgets.problem_dispatcher()
 inputs_problem = inputs.problem_dispatcher()
+calibrator_problem = calibrators.problem_dispatcher()
 block_problem = learners.problem_dispatcher()
 
 
@@ -144,6 +153,7 @@ def _sentence(plan: Plan, number: int) -> str:
         STRATEGY: plan.spec.query,
         BUDGET: plan.spec.budget,
         INPUTS: plan.spec.inputs,
+        CALIBRATOR: plan.spec.calibration,
         **dict(learner.plugins()),
     }[where.plugin]
     sentences = importlib.import_module(type(plugin).__module__).PROBLEMS
@@ -163,6 +173,8 @@ def inspect(plan_address: int, address: int, blank_address: int) -> int:
         problem = measures_problem(plan, MeasureSums(ints, floats, plan.measures))
     if problem == SOUND and plan.curve_words != 0:
         problem = curve_problem(model, LearningCurve(ints, floats, plan.curve))
+    if problem == SOUND and plan.publishes != 0:
+        problem = publishing_problem(plan, model)
     if problem == SOUND:
         problem = section_problem(plan, model)
     block, number = Block(ints, floats, model.first), 0
@@ -285,6 +297,34 @@ def curve_problem(model: ModelHeader, curve: LearningCurve) -> int:
         is_legal = is_legal and 0.0 <= interval[HIT_WEIGHT] <= interval[WEIGHT] < math.inf
         is_legal = is_legal and 0.0 <= interval[SQUARES] < math.inf
     return SOUND if is_legal else CURVE
+
+
+@kernel
+def publishing_problem(plan: PlanRecord, model: ModelHeader) -> int:
+    """Return a problem of calibrators and sets, or SOUND."""
+    if plan.calibration_words != 0:
+        section = Calibration(model.ints, model.floats, plan.calibration)
+        is_legal = UNSET <= section.basis <= LABELS and 0 <= section.labels <= MOST
+        if not (is_legal and 0.0 <= section.weight < math.inf):
+            return CALIBRATED
+        for c in range(plan.classes):
+            state = section.state_of(c, plan.calibrator_words)
+            number = calibrator_problem(plan.calibrator, plan.parameters(plan.calibrator_at), state)
+            if number != SOUND:
+                return of_plugin(CALIBRATOR, number)
+    if plan.conformal_words != 0:
+        sets = conformal_sets.state_of(plan, model)
+        is_legal = (
+            UNSET <= sets.basis <= LABELS
+            and conformal_sets.LOWEST <= sets.threshold <= conformal_sets.HIGHEST
+        )
+        is_legal = is_legal and 0 <= sets.steps <= MOST and 0 <= sets.labels <= MOST
+        is_legal = is_legal and 0 <= sets.sets <= MOST and 0 <= sets.classes <= MOST
+        is_legal = is_legal and 0 <= sets.single <= sets.sets and 0 <= sets.size <= plan.classes
+        is_legal = is_legal and 0.0 <= sets.weight < math.inf and 0.0 <= sets.squares < math.inf
+        if not (is_legal and 0.0 <= sets.covered < math.inf):
+            return SETS
+    return SOUND
 
 
 @kernel

@@ -197,6 +197,7 @@ class Prequential:
             "refused": summary.refused,
             **_estimate(self.model),
             **_curve(self.model),
+            **_sets(self.model),
             **_purchases(self.model),
             "seconds": round(seconds, 6),
             "records_per_second": round(rows / seconds, 1),
@@ -258,7 +259,8 @@ class DelayedLabels:
             return []
         label = y if y[0] >= 0 else np.array([EXPIRED], np.int32)
         decision = answers.prediction, answers.asked, answers.sampled, answers.importance
-        return self._table.learn(self._which, x, label, _UNIT, *decision, answers.probability)
+        kept = answers.probability, answers.report
+        return self._table.learn(self._which, x, label, _UNIT, *decision, *kept)
 
 
 def learns_all(spec: Spec) -> bool:
@@ -343,6 +345,15 @@ def _curve(model: Model) -> dict[str, Any]:
     """The learning curve of the model, its forecast and the advice; None: no estimate, or not kept."""
     curve = model.learning_curve()
     return dict.fromkeys(CURVE) if curve is None else defined(curve.to_dict())
+
+
+def _sets(model: Model) -> dict[str, float | None]:
+    """The coverage and size of the conformal sets; None: no label was judged, or the model has none."""
+    sets = model.coverage()
+    if sets is None:
+        return dict.fromkeys(("coverage", "coverage_low", "coverage_high", "set_size"))
+    figures = zip(("coverage", "coverage_low", "coverage_high"), sets.coverage, strict=True)
+    return {name: defined(value) for name, value in figures} | {"set_size": defined(sets.size)}
 
 
 def _purchases(model: Model) -> dict[str, float | None]:

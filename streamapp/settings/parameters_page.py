@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from core import class_weights, registry, spelling
+from core.conformal.conformal_sets import Conformal
 from core.learners.hoeffding.learner import AXES, HoeffdingLearner
 from core.plugin import Parameters
 from core.spec import MAX_SEED, EvaluationPlan, Spec
@@ -59,6 +60,12 @@ FAMILIES: Final[dict[str, tuple[str, str, str]]] = {
         "Input detectors",
         '`drift`, in a list beside a drift detector: `["adwin", {"name": "input"}]`',
         "An input detector compares the inputs with earlier ones, without labels ([drift.md](drift.md)).",
+    ),
+    "calibrators": (
+        "Calibrators",
+        "`calibration`",
+        "A calibrator turns class shares into probabilities that come true as often as they say "
+        "([probabilities.md](probabilities.md)).",
     ),
 }
 """The families in the order of the page: title, place of the name in a spec, description."""
@@ -180,6 +187,12 @@ def _spec_rows() -> Iterator[Row]:
     rules = ", ".join(f'`"{rule}"`' for rule in class_weights.RULES)
     weigh = "Weights of labels by class ([rare classes](active-learning.md#rare-classes))."
     yield "`class_weights`", f"`null`, {rules}, object", code(defaults.class_weights), weigh
+    title = FAMILIES["calibrators"][0].lower()
+    yield "`calibration`", "`null`, name or object", code(defaults.calibration), f"See [{title}](#{title})."
+    sets = "Answers have conformal sets ([probabilities.md](probabilities.md)), by these parameters:"
+    yield "`conformal`", "`null`, object", code(defaults.conformal), sets
+    for name, (_, values, default, meaning) in rows_of(Conformal).items():
+        yield f"`conformal.{name}`", values, default, meaning
 
 
 def _common(family: str) -> dict[str, Row]:
@@ -189,7 +202,7 @@ def _common(family: str) -> dict[str, Row]:
         return rows_of(HoeffdingLearner)
     if family == "criteria":  # plug-ins with another default get their own row
         return first
-    is_alike = family in {"drift", "budgets", "inputs"}
+    is_alike = family in {"drift", "budgets", "inputs", "calibrators"}
     return {name: row for name, row in first.items() if is_alike and all(name in other for other in others)}
 
 

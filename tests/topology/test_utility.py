@@ -285,7 +285,7 @@ def test_the_words_of_an_episode_count_as_long_as_its_label_is_awaited() -> None
     words = 2 + model.plan.blocks.episode_words  # behind what they say of the schema
     serial, _ = pending.find(("m", "a"), 0)
     assert len(pending.episode(serial)) == words
-    shares = pending.shares(np.array([serial])).shape[1]  # of the answer
+    shares = pending.shares(np.array([serial]))[0].shape[1]  # of the answer
     before = pending.bytes
     here.labels({"id": "a", "label": "well"})
     assert before - pending.bytes == 8 * (words + shares + 3)

@@ -15,9 +15,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 _MEMBER: Final = "member"
+
+Block = Literal["string", "strings", "shares"]
+"""A text; a list of texts; a number for each class."""
 
 
 def _same(cell: Any) -> Any:
@@ -37,7 +40,7 @@ class Member:
     to_json: Callable[[Any], Any] = _same  # None: the row does not have the member
     from_json: Callable[[Any], Any] = _same  # raises LookupError, TypeError or ValueError for a bad value
     absent: Callable[[], Any] = _nothing  # makes the cell of a row that lacks the member
-    block: str | None = None  # type of its Arrow column; None: blocks leave it out
+    block: Block | None = None  # form of its Arrow column; None: blocks leave it out
     compiled: bool = False  # kernels write it, and the packed layout has a place for it
 
 
@@ -48,7 +51,7 @@ def member(
     from_json: Callable[[Any], Any] = _same,
     *,
     absent: Callable[[], Any] = _nothing,
-    block: str | None = None,
+    block: Block | None = None,
     compiled: bool = False,
 ) -> Mapping[str, Member]:
     """Return metadata that declare a field of a dataclass as a member; the parameters are those of `Member`.

@@ -181,6 +181,25 @@ class Acquired(NamedTuple):
         return Acquired(given["features"], given["cost"], given["stop"])
 
 
+DECIMALS: Final = 4
+"""Decimals of a probability in JSON."""
+
+
+def _shares(given: dict[str, Any]) -> dict[str, float]:
+    """Return probabilities by class, leaving out cells that are not numbers."""
+    return {name: float(value) for name, value in given.items() if type(value) in (float, int)}
+
+
+def _rounded(shares: dict[str, float]) -> dict[str, float]:
+    """Return probabilities as JSON has them."""
+    return {name: round(share, DECIMALS) for name, share in shares.items()}
+
+
+def _names(cells: list[Any]) -> list[str]:
+    """Return the names in a list, leaving out cells that are no text."""
+    return [name for name in cells if type(name) is str]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Predictions:
     """Answers of models that share one list of classes: n rows, each its own record or all in one block."""
@@ -203,6 +222,14 @@ class Predictions:
         default=None, metadata=member("challenger", str, block="string")
     )
     """Class that the challenger of each row's model answered."""
+    raw_probabilities: list[dict[str, float] | None] | None = field(
+        default=None, metadata=member("raw_probabilities", dict, _rounded, _shares, block="shares")
+    )
+    """Probabilities of the classes before calibration."""
+    sets: list[list[str] | None] | None = field(
+        default=None, metadata=member("set", list, from_json=_names, block="strings")
+    )
+    """Classes of the conformal set."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -234,11 +261,6 @@ class Seen(NamedTuple):
                 if low <= high and 1 <= n <= LARGEST:
                     ranges[name] = Seen(float(low), float(high), int(n))
         return ranges
-
-
-def _shares(given: dict[str, Any]) -> dict[str, float]:
-    """Return probabilities by class, leaving out cells that are not numbers."""
-    return {name: float(value) for name, value in given.items() if type(value) in (float, int)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -397,6 +419,10 @@ class EvaluationRecord:
     calibration_error: float = math.nan  # expected, of the class answered
     calibration_error_low: float = math.nan
     calibration_error_high: float = math.nan
+    coverage: float = math.nan  # share of the labels that were in their conformal sets
+    coverage_low: float = math.nan
+    coverage_high: float = math.nan
+    set_size: float = math.nan  # mean number of classes in a set, over all answers
     per_class: dict[str, dict[str, float]] | None = None  # figures of the most frequent classes
     confusion: dict[str, Any] | None = None  # of the same classes: weights[label][prediction]
     challenge: dict[str, Any] | None = None  # the comparison with a challenger; None: there is none
@@ -454,6 +480,8 @@ class ReceivedPredictions:
     explanation: list[str | None] = field(default_factory=list)
     acquired: list[Acquired | None] = field(default_factory=list)
     challenger: list[str | None] = field(default_factory=list)
+    raw_probabilities: list[dict[str, float] | None] = field(default_factory=list)
+    sets: list[list[str] | None] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.ids)

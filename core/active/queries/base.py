@@ -46,6 +46,9 @@ class Query(Parameters):
     sampled_detection: ClassVar[bool] = False
     """Whether the drift detector uses a requested label only if it was requested at random."""
 
+    needs_sets: ClassVar[bool] = False
+    """Whether the strategy reads the size of the conformal set of the answer."""
+
     @property
     def answer_score(self) -> str | None:
         """Return the score of an answer that the strategy uses: its parameter ``score``, if it has one."""

@@ -53,6 +53,7 @@ def experiment(
       cdt-figure4   performance against leaves on real data (--datasets)
       cdt-figure5   query strategies against the share of labels (--datasets)
       cdt-table1    the real data sets of "Confidence Decision Trees" (--datasets)
+      calibration          errors of probabilities and coverage of sets, at 10 % of the labels
       drift-detectors      delay, misses and false alarms of all detectors
       drift-inputs  false alarms and delays of the input detector, gain of its labels
       lft-balance   error by class on Balance Scale, of "Learning Forests of Trees"

@@ -25,6 +25,7 @@ PAPERS = (
     "afa_figure",
     "afa_stagger",
     "bci_figure",
+    "calibration",
     "cdt_figure",
     "cdt_table",
     "drift_detectors",

@@ -40,6 +40,8 @@ TITLES: Final = {
     "Brier score": "brier",
     "AUC": "auc",
     "calibration error": "calibration_error",
+    "coverage of the sets": "coverage",
+    "classes in a set": "set_size",
 }
 """The measures of a model by their titles."""
 CLASSES_MAX: Final = 20

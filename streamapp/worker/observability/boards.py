@@ -154,6 +154,7 @@ BOARDS: Final[dict[str, tuple[Row, ...]]] = {
                 _interval("Brier score", "grove_brier", unit="none"),
                 _interval("AUC", "grove_auc", unit="none"),
                 _interval("Calibration error", "grove_calibration_error"),
+                _interval("Coverage of conformal sets", "grove_coverage"),
                 _p(
                     "Figures of all records (1) or of chosen labels (0)",
                     "grove_measured_records",

@@ -38,8 +38,11 @@ FIGURES: Final = {
     "brier": "Brier score: 0 to 1 with two classes, else 0 to 2",
     "auc": "Mean area under the ROC curves of the classes, each against the others",
     "calibration_error": "Expected calibration error of the class answered",
+    "coverage": "Share of the labels that were in their conformal sets",
 }
 """Members of an evaluation that have an interval → their meaning."""
+SINGLE: Final = {"grove_set_size": "Mean number of classes in a conformal set, over all answers"}
+"""Metrics of figures without an interval → their meaning."""
 BAND: Final = {
     "grove_accuracy_always_low": "Lower end of a band of the accuracy that holds at all times together",
     "grove_accuracy_always_high": "Upper end of a band of the accuracy that holds at all times together",
@@ -146,7 +149,7 @@ class ModelFigures(Collector):
             },
             "advice",
         )
-        of_models = _with_ends("grove_", FIGURES) | BAND | _with_ends("grove_", FORECASTS, 90)
+        of_models = _with_ends("grove_", FIGURES) | SINGLE | BAND | _with_ends("grove_", FORECASTS, 90)
         for metric, meaning in of_models.items():
             member = metric.removeprefix("grove_")
             values = {model: getattr(evaluation, member) for model, evaluation in evaluations.items()}

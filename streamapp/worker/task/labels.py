@@ -330,15 +330,16 @@ class LabelsRun:
         weight = np.where(code >= 0, self.batch.weight[row], 1.0)
         kept = (serial != NOT_KEPT) & (code >= 0)
         weight[kept] = np.minimum(weight[kept] * self.state.pending.column("scale", serial[kept]), MAX_WEIGHT)
-        shares = np.zeros((len(row), 0))
+        shares, report = np.zeros((len(row), 0)), np.zeros((len(row), 0))
         if kept.any():
-            known = self.state.pending.shares(serial[kept])
+            known, reported = self.state.pending.shares(serial[kept])
             shares = np.zeros((len(row), known.shape[1]))
-            shares[kept] = known
+            report = np.full((len(row), reported.shape[1]), np.nan)
+            shares[kept], report[kept] = known, reported
         answered = predicted
         predicted = self._own_answers(model, serial, kept, predicted, sampled, shares)
         evaluated = np.where(sampled == FOR_COMPARISON, NOT_SAMPLED, sampled).astype(np.int8)
-        columns = (model, x, code, weight, predicted, requested, evaluated, importance, shares)
+        columns = (model, x, code, weight, predicted, requested, evaluated, importance, shares, report)
         start = 0
         # A label that is learned with its episode begins a call: the model gets the episode before it.
         for stop in [*self._with_episodes(serial, kept), len(row)]:

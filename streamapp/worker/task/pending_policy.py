@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from core.active.label_account import ANSWERED, DECLINED
 from core.layout.measures import MOST_CLASSES
+from core.layout.published import KNOWN, RAW
 from core.state_version import MEASURES_SINCE
 from streamapp.worker.task import counters
 from streamapp.worker.task.challenges.challenged_answers import ChallengedRows
@@ -121,6 +122,10 @@ def _columns(run: AnsweredRun, rows: Ints64, asked: Mask) -> Kept:
     shares, episode = _number_of_shares(run, rows), 0
     x = _followed(run.features_of(rows), run.width[rows], run.replies.probability[rows], shares)
     width = run.width[rows] + shares
+    report = _reported(run, rows)
+    if report is not None:
+        x = _followed(x, width, run.replies.report[rows], report)
+        width = width + report
     if run.words is not None and len(rows):
         episode = len(run.words)
         x = _followed(x, width, run.words.view(np.float64)[np.newaxis], np.full(1, episode, np.int32))
@@ -139,7 +144,18 @@ def _columns(run: AnsweredRun, rows: Ints64, asked: Mask) -> Kept:
         episode,
         shares,
         *run.challenged.columns(rows),
+        report,
     )
+
+
+def _reported(run: AnsweredRun, rows: Ints64) -> Ints32 | None:
+    """Return int32[m]: the words of reports to keep; None: no row has any."""
+    if run.replies.report is None or run.replies.report.shape[1] == RAW or not len(rows):
+        return None
+    report = run.replies.report[rows]
+    classes, is_raw = report[:, KNOWN], ~np.isnan(report[:, RAW])
+    number: Ints32 = np.where(classes >= 1.0, RAW + np.where(is_raw, classes, 0.0), 0.0).astype(np.int32)
+    return number if number.any() else None
 
 
 def _number_of_shares(run: AnsweredRun, rows: Ints64) -> Ints32:
@@ -149,7 +165,10 @@ def _number_of_shares(run: AnsweredRun, rows: Ints64) -> Ints32:
     would forget other entries than that release did.
     """
     known = run.replies.known[rows]
-    keeps = (run.replies.prediction[rows] >= 0) & (known <= MOST_CLASSES)
+    keeps = known <= MOST_CLASSES
+    if run.replies.report is not None:  # the label is judged by its probability
+        keeps |= run.replies.report[rows, KNOWN] >= 1.0
+    keeps &= run.replies.prediction[rows] >= 0
     keeps &= run.state.config.state_version >= MEASURES_SINCE
     number: Ints32 = np.where(keeps, known, 0).astype(np.int32)
     return number

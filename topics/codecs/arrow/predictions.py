@@ -14,7 +14,7 @@ from topics.codecs.arrow.ids import Ids
 from topics.codecs.arrow.metadata import inspect
 from topics.codecs.flaws import Flaw
 from topics.codecs.prediction_row import DEAD, NO_MEMBERS, PredictionRow
-from topics.columns.members import given, members
+from topics.columns.members import Block, Member, given, members
 from topics.columns.records import Predictions
 
 END_OF_STREAM: Final = b"\xff\xff\xff\xff\x00\x00\x00\x00"
@@ -29,7 +29,7 @@ def write_predictions(predictions: Predictions) -> list[bytes]:
     if not np.any(dead):
         dead = None
     classes = predictions.classes
-    optional = [(member, cells) for member, cells in given(predictions) if member.block is not None]
+    optional = [(member, cells) for member, cells in given(predictions) if is_written(member, classes)]
     kinds = tuple((member.name, member.block) for member, _ in optional)
     beginning = (_kept if len(classes) <= MAX_KEPT_CLASSES else _beginning)(classes, kinds)
     columns = [
@@ -42,10 +42,27 @@ def write_predictions(predictions: Predictions) -> list[bytes]:
         mask = None if dead is None else pa.array(dead)
         columns.append(pa.StructArray.from_arrays(children, names=list(classes), mask=mask))
     for member, cells in optional:
-        values = [None if cell is None else member.to_json(cell) for cell in cells]
-        columns.append(pa.array(values, pa.type_for_alias(member.block), mask=dead))
+        values = [None if cell is None else _block_cell(member, cell) for cell in cells]
+        columns.append(pa.array(values, _type(member.block, classes), mask=dead))
     batch = pa.RecordBatch.from_arrays(columns, schema=beginning.schema)
     return [b"".join((beginning.text, batch.serialize(), END_OF_STREAM))]
+
+
+def is_written(member: Member, classes: tuple[str, ...]) -> bool:
+    """Return whether blocks have a column of a member; a struct has at least one class."""
+    return member.block is not None and (member.block != "shares" or bool(classes))
+
+
+def _block_cell(member: Member, cell: Any) -> Any:
+    """Return a cell as blocks have it: numbers by class with all digits."""
+    return cell if member.block == "shares" else member.to_json(cell)
+
+
+def _type(block: Block | None, classes: tuple[str, ...]) -> pa.DataType:
+    """Return the type of the column of a member."""
+    if block == "shares":
+        return pa.struct([(name, pa.float64()) for name in classes])
+    return pa.list_(pa.string()) if block == "strings" else pa.string()
 
 
 def _ids(ids: Sequence[str], dead: Mask) -> pa.Array:
@@ -69,8 +86,8 @@ class _Beginning(NamedTuple):
     text: bytes  # the messages before the rows: schema and dictionary of the classes
 
 
-def _beginning(classes: tuple[str, ...], optional: tuple[tuple[str, str | None], ...]) -> _Beginning:
-    """Return the beginning of blocks with these classes and optional columns (name, type)."""
+def _beginning(classes: tuple[str, ...], optional: tuple[tuple[str, Block | None], ...]) -> _Beginning:
+    """Return the beginning of blocks with these classes and optional columns (name, form)."""
     names = pa.array(classes, pa.string())
     fields: list[Any] = [
         ("id", pa.string()),
@@ -79,7 +96,7 @@ def _beginning(classes: tuple[str, ...], optional: tuple[tuple[str, str | None],
     ]
     if classes:
         fields.append(("probabilities", pa.struct([(name, pa.float64()) for name in classes])))
-    fields += [(name, pa.type_for_alias(kind)) for name, kind in optional]
+    fields += [(name, _type(block, classes)) for name, block in optional]
     schema = pa.schema(fields)
     labels = pa.DictionaryArray.from_arrays(pa.nulls(1, pa.int32()), names)
     columns = [labels if name == "label" else pa.nulls(1, kind) for name, kind in fields]

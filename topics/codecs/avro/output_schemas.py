@@ -63,6 +63,8 @@ _LISTS: Final = {"type": "array", "items": {"type": "array", "items": "double"}}
 _SPECIAL: Final[Mapping[str, Any]] = MappingProxyType(
     {
         "acquired": ["null", _ACQUIRED],
+        "raw_probabilities": ["null", {"type": "map", "values": "double"}],
+        "set": ["null", _STRINGS],
         "ranges": ["null", {"type": "map", "values": {"type": "array", "items": "double"}}],
         "probabilities": ["null", {"type": "map", "values": "double"}],
         "confusion": ["null", _record("Confusion", _field("classes", _STRINGS), _field("weights", _LISTS))],

@@ -32,7 +32,7 @@ from topics.codecs.avro.output_values import avro_values
 from topics.codecs.compiled.text_columns import text_spans
 from topics.codecs.frames.wire_format import framed
 from topics.columns.dictionary import Dictionary
-from topics.columns.members import given
+from topics.columns.members import given, members
 from topics.columns.records import Floats, LabelRequests, Predictions
 from topics.columns.spans import Spans
 
@@ -42,14 +42,16 @@ _FALSE, _TRUE = b"\x00", b"\x01"
 _MAP, _ARRAY = whole(1), whole(2)
 """Branches of the features."""
 _END_OF_ITEMS: Final = whole(0)
+COMPILED: Final = ("explanation", "challenger")
+"""Columns of optional members of an answer that the kernel writes."""
 _N_NULLS: Final = 5
 """Optional members of a label request, all null for the kernel."""
 
 
 def avro_answers(predictions: Predictions, schema_id: int) -> Spans:
     """Return n answers, each a frame with the id of its schema, and a value."""
-    if predictions.acquired is not None:
-        return Spans.of([framed(schema_id, body) for body in _acquiring_answers(predictions)])
+    if any(name not in COMPILED for name in _given_columns(predictions)):
+        return Spans.of([framed(schema_id, body) for body in _other_answers(predictions)])
     n, count = len(predictions), len(predictions.classes)
     optional = [cells for cells in (predictions.explanation, predictions.challenger) if cells is not None]
     columns, texts, size = placed([text_spans(predictions.ids), *(_maybe_texts(cells) for cells in optional)])
@@ -92,6 +94,8 @@ def _answers(classes: tuple[str, ...], schema_id: int, *, has_path: bool, has_ch
     _optional_text(rows, is_there=has_path)
     rows.constant(_NULL)  # acquired
     _optional_text(rows, is_there=has_challenger)
+    rows.constant(_NULL)  # raw_probabilities
+    rows.constant(_NULL)  # set
     return rows.program()
 
 
@@ -102,11 +106,18 @@ def _optional_text(rows: Rows, *, is_there: bool) -> None:
         rows.constant(_NULL)
 
 
-def _acquiring_answers(predictions: Predictions) -> list[bytes]:
-    """Return answers of models that buy features, without frames."""
+def _given_columns(predictions: Predictions) -> list[str]:
+    """Return the columns of optional members that some rows have."""
+    return [column for column in members(Predictions) if getattr(predictions, column) is not None]
+
+
+def _other_answers(predictions: Predictions) -> list[bytes]:
+    """Return answers with members that the kernel does not write, without frames."""
     documents = [orjson.loads(value) for value in encode_predictions(predictions)]
     for document, row in zip(documents, _shares(predictions).tolist(), strict=True):
         document["probabilities"] = dict(zip(predictions.classes, row, strict=True))
+    for document, raw in zip(documents, predictions.raw_probabilities or (), strict=False):
+        document["raw_probabilities"] = raw
     return avro_values("prediction", map(orjson.dumps, documents))
 
 

@@ -10,7 +10,9 @@
     12  i32    label: a whole number, or with TEXT the bytes of its name;  a prediction: class code, -1 none
     16  f64    weight, only with WEIGHT;          a prediction: i64 model version
         then the values; then label text, id, annotator (instance and label)
-                         or id, class names, explanation (prediction)
+                         or id, class names, float32 raw probabilities [class] with RAW, the set as a bit
+                         of each class with SET (from the lowest bit of the first byte), explanation
+                         (prediction)
 
 The values of float64 records lie on multiples of 8.
 """
@@ -35,12 +37,14 @@ HAS_WEIGHT: Final = 4
 DECLINED: Final = 8
 HAS_ANNOTATOR: Final = 16
 HAS_EXPLANATION: Final = 32
+HAS_RAW: Final = 64
+HAS_SET: Final = 128
 
 INSTANCE_FLAGS: Final = HAS_LABEL | TEXT | HAS_WEIGHT
 _FLAGS = {
     INSTANCE: INSTANCE_FLAGS,
     LABEL: HAS_LABEL | TEXT | HAS_WEIGHT | DECLINED | HAS_ANNOTATOR,
-    PREDICTION: HAS_EXPLANATION,
+    PREDICTION: HAS_EXPLANATION | HAS_RAW | HAS_SET,
 }
 _KINDS = {INSTANCE: "instance", LABEL: "label", PREDICTION: "prediction"}
 

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from functools import lru_cache
 from struct import Struct, unpack_from
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from topics.codecs.flaws import Flaw
 from topics.codecs.offset_ids import OffsetIds
-from topics.codecs.packed.layout import HAS_EXPLANATION, HEADER, NAME_MAX_BYTES, PREDICTION, read_header
+from topics.codecs.packed.layout import (
+    HAS_EXPLANATION,
+    HAS_RAW,
+    HAS_SET,
+    HEADER,
+    NAME_MAX_BYTES,
+    PREDICTION,
+    read_header,
+)
 from topics.codecs.packed.writer import fixed_part, glue, set_ids
 from topics.codecs.prediction_row import NO_MEMBERS, PredictionRow
 from topics.columns.records import Predictions
@@ -32,12 +41,28 @@ def write_predictions(predictions: Predictions) -> list[bytes]:
     part["values"] = shares(predictions)
     ids = set_ids(part, predictions.ids)
     names = class_names(predictions.classes)
-    if predictions.explanation is None:
-        return glue(part, [name + names for name in ids])
-    explained = np.array([path is not None for path in predictions.explanation])
-    part["flags"][explained] |= HAS_EXPLANATION
-    paths = [(path or "").encode() for path in predictions.explanation]
-    return glue(part, [name + names + path for name, path in zip(ids, paths, strict=True)])
+    tails = [name + names for name in ids]
+    classes = predictions.classes
+    for cells, flag, write in (
+        (predictions.raw_probabilities, HAS_RAW, lambda cell: _raw_bytes(cell, classes)),
+        (predictions.sets, HAS_SET, lambda cell: _set_bytes(cell, classes)),
+        (predictions.explanation, HAS_EXPLANATION, str.encode),
+    ):
+        if cells is not None:
+            part["flags"][[cell is not None for cell in cells]] |= flag
+            more = [b"" if cell is None else write(cell) for cell in cells]
+            tails = [tail + after for tail, after in zip(tails, more, strict=True)]
+    return glue(part, tails)
+
+
+def _raw_bytes(shares: dict[str, float], classes: tuple[str, ...]) -> bytes:
+    """Return the raw probabilities of all classes, float32[K]."""
+    return np.array([shares.get(name, 0.0) for name in classes], dtype="<f4").tobytes()
+
+
+def _set_bytes(names: list[str], classes: tuple[str, ...]) -> bytes:
+    """Return a bit for each class."""
+    return np.packbits([name in names for name in classes], bitorder="little").tobytes()
 
 
 def shares(predictions: Predictions) -> Floats32:
@@ -91,13 +116,26 @@ def read_predictions(value: bytes) -> list[PredictionRow]:
     at = header.texts_at + header.id_bytes
     name = value[header.texts_at : at].decode()
     classes, size = _class_names(value[at:], header.count)
-    path = value[at + size :].decode()
+    members: dict[str, Any] = {}
+    at += size
+    if header.flags & HAS_RAW:
+        shares_of_row = unpack_from(f"<{header.count}f", value, at)
+        members["raw_probabilities"] = dict(zip(classes, shares_of_row, strict=True))
+        at += 4 * header.count
+    if header.flags & HAS_SET:
+        bytes_of_row = np.frombuffer(value, dtype=np.uint8, count=-(-header.count // 8), offset=at)
+        inside = np.unpackbits(bytes_of_row, count=header.count, bitorder="little")
+        members["sets"] = [name for name, bit in zip(classes, inside.tolist(), strict=True) if bit]
+        at += len(bytes_of_row)
+    path = value[at:].decode()
     if path and not header.flags & HAS_EXPLANATION:
-        message = f"{len(value)} bytes; the parts of the header end at {at + size}"
+        message = f"{len(value)} bytes; the parts of the header end at {at}"
         raise ValueError(message)
     label = classes[header.label] if 0 <= header.label < len(classes) else None
-    members = {"explanation": path} if path else NO_MEMBERS
-    return [PredictionRow(name, label, dict(zip(classes, probabilities, strict=True)), version, members)]
+    if path:
+        members["explanation"] = path
+    shares_of_classes = dict(zip(classes, probabilities, strict=True))
+    return [PredictionRow(name, label, shares_of_classes, version, members or NO_MEMBERS)]
 
 
 @lru_cache(maxsize=256)

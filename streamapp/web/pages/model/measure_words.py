@@ -41,6 +41,8 @@ def basis_in_words(evaluation: dict[str, Any] | None) -> str:
             ("Brier score", "brier"),
             ("AUC", "auc"),
             ("calibration error", "calibration_error"),
+            ("coverage of the sets", "coverage"),
+            ("classes in a set", "set_size"),
         )
         if evaluation.get(name) is not None
     ]

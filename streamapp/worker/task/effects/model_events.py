@@ -10,6 +10,7 @@ from typing import Any, Final
 from core.evaluation import Evaluation, EvaluationDue
 from core.events import Drift, Event, GrowthStopped, InputsChanged, Pruned, Split, ThresholdsSet
 from core.measures.named_measures import named
+from core.publishing.coverage import Coverage
 from core.schema.schema import Schema
 from streamapp.worker.task import counters
 from streamapp.worker.task.effects.effects import Alert, Effects, Evaluated, Notice
@@ -205,7 +206,16 @@ def _evaluation(
         **{name: getattr(evaluation, name) for name in _MEASURES},
         **figures,
         **curve,
+        **_coverage(event.sets),
         version=evaluation.labels,
         classes={classes[code]: judged[code] for code in most[:CLASSES_MAX]},
         challenge=challenge,
     )
+
+
+def _coverage(sets: Coverage | None) -> dict[str, float]:
+    """Return the members of an evaluation about conformal sets; none if the model has no sets."""
+    if sets is None:
+        return {}
+    value, low, high = sets.coverage
+    return {"coverage": value, "coverage_low": low, "coverage_high": high, "set_size": sets.size}

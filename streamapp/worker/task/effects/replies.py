@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from core.layout.published import KNOWN, RAW, THRESHOLD
 from core.model.numbers_seen import NumberRange
 from core.model_table import Answers
 from streamapp.worker.task.effects.effects import PredictionGroup
@@ -50,8 +52,11 @@ class Replies:
         self.acquired: list[Acquired] | None = None  # of a run whose rows all are the ends of episodes
         self.explanation: list[str | None] | None = None  # where a model explains itself
         self.seen: dict[int, dict[int, NumberRange]] = {}  # of such rows whose label is requested, by column
+        self.raw: list[dict[str, float] | None] | None = None  # where a model calibrates its probabilities
+        self.sets: list[list[str] | None] | None = None  # where a model answers sets
         self.challenger: list[str | None] | None = None  # class that the challenger of a row's model answered
         self.challenged: Mask | None = None  # bool[n], rows that a challenger has answered; None: no row
+        self.report: Floats | None = None  # float64[n, RAW + class] (core/layout/published.py)
         self.answered: Mask = np.full(n, whole is not None)
         self._take(
             _none(n) if whole is None else whole, np.zeros(n, dtype=np.int32) if known is None else known
@@ -66,7 +71,7 @@ class Replies:
             answers.probability,
             answers.version,
         )
-        self.known = known
+        self.known, self.report = known, answers.report
 
     def add(self, rows: Ints64, answers: Answers, known: Ints32) -> None:
         """Take the answers to `rows` (int64[m], ascending); known: int32[m]."""
@@ -87,6 +92,18 @@ class Replies:
         self.version[rows] = answers.version
         self.probability[rows, :width] = answers.probability
         self.known[rows] = known
+        if answers.report is not None:
+            self._report(rows, answers.report)
+
+    def _report(self, rows: Ints64, report: Floats) -> None:
+        """Take reports of some rows; those of the other rows stay, or are NaN."""
+        before, width = self.report, report.shape[1]
+        if before is None or before.shape[1] < width:
+            self.report = np.full((len(self.answered), width), np.nan)
+            if before is not None:
+                self.report[:, : before.shape[1]] = before
+        assert self.report is not None
+        self.report[rows, :width] = report
 
     def _explain(self, rows: Ints64, answers: Answers) -> None:
         if self.explanation is None:
@@ -100,6 +117,8 @@ class Replies:
         columns: dict[str, Sequence[Any] | None] = {
             "explanation": self.explanation,
             "acquired": self.acquired,
+            "raw_probabilities": self.raw,
+            "sets": self.sets,
         }
         if self.challenged is not None and self.challenged[rows].any():
             columns["challenger"] = self.challenger
@@ -121,6 +140,8 @@ class Replies:
         Classes are never removed or reordered. So the classes known when a row was answered are the first
         classes of the model's current schema.
         """
+        if self.report is not None:
+            self._publish(self.report, model, traits)
         single = self.answered.copy()
         groups: list[PredictionGroup] = []
         for record, first, rows in batch.blocks.tolist():
@@ -134,6 +155,27 @@ class Replies:
             if len(rows):
                 groups += self._by_classes(batch, rows, model, traits)
         return groups
+
+    def _publish(self, report: Floats, model: Ints64, traits: ModelTraits) -> None:
+        """Name the classes of raw probabilities and sets; report: float64[n, RAW + class]."""
+        n = len(self.answered)
+        raw: list[dict[str, float] | None] = [None] * n
+        sets: list[list[str] | None] = [None] * n
+        for row in np.flatnonzero(self.answered & (report[:, KNOWN] >= 1.0)).tolist():
+            order = _order(traits.schema(int(model[row])).classes[: int(self.known[row])])
+            columns, threshold = list(order.columns), report.item(row, THRESHOLD)
+            shares = report[row, RAW:][columns].tolist()
+            if not math.isnan(shares[0]):
+                raw[row] = dict(zip(order.classes, shares, strict=True))
+            if not math.isnan(threshold):
+                probabilities = self.probability[row, columns].tolist()
+                sets[row] = [
+                    name
+                    for name, probability in zip(order.classes, probabilities, strict=True)
+                    if probability >= 1.0 - threshold
+                ]
+        self.raw = raw if any(cell is not None for cell in raw) else None
+        self.sets = sets if any(cell is not None for cell in sets) else None
 
     def of_kind(self, batch: Instances, kind: Kind, order: Ints64) -> PredictionGroup:
         """Return the same as `groups` for a run whose rows all have classes of one kind; order: int64[n]."""

@@ -2,8 +2,9 @@
 
 The models of a family may have different classes, or the same classes in another order: each list of classes
 is a *class order* of it, and all orders of the same classes are of one *kind*. A model has no family as long
-as it is frozen, counts records, buys features, or has classes of which it has learned no label yet. The
-family of a model is determined when a run needs it, and forgotten whenever something about the model changes.
+as it is frozen, counts records, buys features, calibrates its probabilities, answers sets, or has classes of
+which it has learned no label yet. The family of a model is determined when a run needs it, and forgotten
+whenever something about the model changes.
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ _COLUMNS: Final = (
     "frozen",
     "counts_records",
     "acquires",
+    "publishes",
     "incarnation",
     "since",
 )
@@ -58,6 +59,7 @@ class ModelTraits:
         self.frozen = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)
         self.counts_records = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)  # refuses weights other than 1
         self.acquires = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)  # buys features before it answers
+        self.publishes = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)  # calibrates, or answers sets
         self.has_acquired = False  # whether there was ever a model that buys features
         self.incarnation = np.zeros(_FIRST_CAPACITY, dtype=np.int64)  # number of its life (lives.py)
         self.since = np.zeros(_FIRST_CAPACITY, dtype=np.int64)  # earlier pending instances had another model
@@ -112,6 +114,7 @@ class ModelTraits:
     def set_spec(self, slot: int, spec: Spec) -> None:
         """Set the columns that the configuration of a living model can change."""
         self.acquires[slot] = spec.acquirer is not None
+        self.publishes[slot] = spec.calibration is not None or spec.conformal is not None
         self.has_acquired = self.has_acquired or spec.acquirer is not None
         self.state_version = max(self.state_version, spec.state_version)
         self.families.forget(slot)
@@ -153,6 +156,6 @@ class ModelTraits:
     def _plain_schema(self, slot: int) -> Schema | None:
         """Return the schema of a model that may have a family (families.py)."""
         is_special = self.frozen[slot] or self.counts_records[slot] or self.acquires[slot]
-        if is_special or self.known_classes[slot] < self.n_classes[slot]:
+        if is_special or self.publishes[slot] or self.known_classes[slot] < self.n_classes[slot]:
             return None
         return self._schemas[slot]

@@ -3,7 +3,8 @@
 A row holds the identity and the outcome of an instance; its features are in the words, `width` of them from
 `start` on. The last `episode` of these are not features: they are the words (int64) of the episode from which
 the instance was answered, and with which its label is learned. The `shares` words before them are the class
-shares of the answer, for the measures per class (core/measures).
+shares of the answer, for the measures per class (core/measures). Between both are the `report` words of an
+answer with calibrated probabilities or a set (core/layout/published.py).
 """
 
 from __future__ import annotations
@@ -45,9 +46,13 @@ ROW: Final = np.dtype(
         ("start", np.int64),  # of its features in the words
         ("older", np.int64),  # serial of the expired entry of the same name it replaced, or -1
         ("model", np.int32),
-        ("width", np.int32),  # number of features, of class shares, and of words of its episode
+        (
+            "width",
+            np.int32,
+        ),  # number of features, class shares, words of its report, words of its episode
         ("episode", np.int32),  # how many of them are words of its episode
         ("shares", np.int32),  # how many of them are class shares
+        ("report", np.int32),  # how many of them are words of its report
         ("text", np.int32),  # bytes of its name beyond NAME_BYTES
         ("prediction", np.int32),  # class code answered, -1: none
         ("requested", np.bool_),
@@ -82,6 +87,7 @@ class Kept(NamedTuple):
     shares: Ints32 | None = None  # int32[m]: class shares before these; None: no row has any
     challenger: Ints32 | None = None  # int32[m]: class that the challenger answered; None: no row has one
     octave: npt.NDArray[np.int8] | None = None  # int8[m]: of the draw for the comparison; None: no row's
+    report: Ints32 | None = None  # int32[m]: words of reports after the shares; None: no row has any
 
     def slice(self, start: int, stop: int) -> Kept:
         """Return the rows from `start` to before `stop`."""
@@ -101,6 +107,7 @@ class Kept(NamedTuple):
             None if self.shares is None else self.shares[cut],
             None if self.challenger is None else self.challenger[cut],
             None if self.octave is None else self.octave[cut],
+            None if self.report is None else self.report[cut],
         )
 
     def fill(self, rows: npt.NDArray[np.void]) -> None:
@@ -110,6 +117,7 @@ class Kept(NamedTuple):
         rows["sampled"], rows["importance"], rows["struck"] = self.sampled, self.importance, False
         rows["scale"] = 1.0 if self.scale is None else self.scale
         rows["episode"], rows["shares"] = self.episode, 0 if self.shares is None else self.shares
+        rows["report"] = 0 if self.report is None else self.report
         rows["challenger"] = NOT_CHALLENGED if self.challenger is None else self.challenger
         rows["octave"] = NOT_DRAWN if self.octave is None else self.octave
 
@@ -162,7 +170,7 @@ class Mark(NamedTuple):
 def features_of(rows: npt.NDArray[np.void], words: Floats, n_columns: int) -> Floats:
     """Return float64[m, n_columns]: the features of rows (ROW[m]), NaN in columns they do not have."""
     x = np.full((len(rows), n_columns), np.nan)
-    features = rows["width"] - rows["episode"] - rows["shares"]
+    features = rows["width"] - rows["episode"] - rows["shares"] - rows["report"]
     for width in np.unique(features).tolist():
         of_width = np.flatnonzero(features == width)
         places = rows["start"][of_width, np.newaxis] + np.arange(width)
@@ -172,13 +180,23 @@ def features_of(rows: npt.NDArray[np.void], words: Floats, n_columns: int) -> Fl
 
 def shares_of(rows: npt.NDArray[np.void], words: Floats) -> Floats:
     """Return float64[m, k]: the class shares of rows (ROW[m]), zeros where a row has none or fewer."""
-    shares = np.zeros((len(rows), int(rows["shares"].max(initial=0))))
-    start = rows["start"] + rows["width"] - rows["episode"] - rows["shares"]
-    for number in np.unique(rows["shares"]).tolist():
-        of_number = np.flatnonzero(rows["shares"] == number)
+    return _words_of(rows, "shares", rows["episode"] + rows["report"], words, 0.0)
+
+
+def report_of(rows: npt.NDArray[np.void], words: Floats) -> Floats:
+    """Return float64[m, k]: the reports of rows (ROW[m]), NaN where a row has none or a shorter one."""
+    return _words_of(rows, "report", rows["episode"], words, np.nan)
+
+
+def _words_of(rows: npt.NDArray[np.void], name: str, after: Ints32, words: Floats, fill: float) -> Floats:
+    """Return float64[m, k]: as many words of rows as their column `name`; after: words after them."""
+    columns = np.full((len(rows), int(rows[name].max(initial=0))), fill)
+    start = rows["start"] + rows["width"] - after - rows[name]
+    for number in np.unique(rows[name]).tolist():
+        of_number = np.flatnonzero(rows[name] == number)
         places = start[of_number, np.newaxis] + np.arange(number)
-        shares[of_number[:, np.newaxis], np.arange(number)] = words[places]
-    return shares
+        columns[of_number[:, np.newaxis], np.arange(number)] = words[places]
+    return columns
 
 
 def episode_of(row: np.void, words: Floats) -> Ints64:

@@ -155,8 +155,8 @@ class Pending:
     def answered(self, serial: int) -> tuple[int, bool, int, float]:
         """Return the class answered, whether its request is open, how it was sampled, and its importance."""
         row = serial - self._base
-        is_open = self._rows["requested"].item(row) and serial >= self._closed_to
         entry = self._rows[row]
+        is_open = entry["requested"].item() and serial >= self._closed_to
         return entry["prediction"].item(), is_open, entry["sampled"].item(), entry["importance"].item()
 
     def column(self, name: str, serials: Ints64) -> npt.NDArray[Any]:
@@ -167,9 +167,10 @@ class Pending:
         """Return float64[m, n_columns]: the features of open entries, NaN in columns they do not have."""
         return entries.features_of(self._rows[serials - self._base], self._words, n_columns)
 
-    def shares(self, serials: Ints64) -> Floats:
-        """Return float64[m, k]: the class shares that open entries were answered with, zeros: not kept."""
-        return entries.shares_of(self._rows[serials - self._base], self._words)
+    def shares(self, serials: Ints64) -> tuple[Floats, Floats]:
+        """Return class shares of answers to open entries, zeros: not kept, and reports, NaN: not kept."""
+        rows = self._rows[serials - self._base]
+        return entries.shares_of(rows, self._words), entries.report_of(rows, self._words)
 
     def episode(self, serial: int) -> Ints64:
         """Return int64[w]: the words of the episode that an open entry was answered from."""
@@ -411,8 +412,7 @@ class Pending:
         self.names_changed += 1
         self._next += m
         self._n_words += int(ends[-1])
-        self.bytes += size
-        self._text += int(text.sum())
+        self.bytes, self._text = self.bytes + size, self._text + int(text.sum())
 
     def _make_room(self, size: int, clock: int) -> bool:
         """Forget entries due at `clock`, then the oldest, until an entry fits; return whether it can.

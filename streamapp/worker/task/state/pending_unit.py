@@ -49,6 +49,9 @@ _EPISODE: Final = ("episode", "<i4")
 _SHARES: Final = ("shares", "<i4")
 """Likewise; units of state version 8 and before have no class shares."""
 
+_REPORT: Final = ("report", "<i4")
+"""Likewise: for models that calibrate their probabilities or answer sets."""
+
 _CHALLENGED: Final = (("challenger", "<i4"), ("octave", "i1"))
 """Columns that a unit has only if a challenger has answered one of its entries."""
 
@@ -143,8 +146,9 @@ def write_block(image: PendingImage, block: PendingBlock) -> Unit:
     scaled = bool((rows["scale"] != 1.0).any())
     played = bool((rows["episode"] != 0).any())
     shared = bool((rows["shares"] != 0).any())
+    reported = bool((rows["report"] != 0).any())
     challenged = bool((rows["challenger"] != NOT_CHALLENGED).any())
-    columns_of = _columns_of(scaled, played, shared, challenged)
+    columns_of = _columns_of(scaled, played, shared, reported, challenged)
     columns = [np.ascontiguousarray(rows[name], kind).tobytes() for name, kind in columns_of]
     columns += [
         present.astype("u1").tobytes(),
@@ -165,14 +169,18 @@ def write_block(image: PendingImage, block: PendingBlock) -> Unit:
         facts["episodes"] = True
     if shared:
         facts["shares"] = True
+    if reported:
+        facts["reports"] = True
     if challenged:
         facts["challenged"] = True
     return seal(block.name, facts, columns)
 
 
-def _columns_of(scaled: bool, played: bool, shared: bool, challenged: bool) -> tuple[tuple[str, str], ...]:
+def _columns_of(
+    scaled: bool, played: bool, shared: bool, reported: bool, challenged: bool
+) -> tuple[tuple[str, str], ...]:
     """Return the columns of a unit."""
-    optional = ((scaled, _SCALE), (played, _EPISODE), (shared, _SHARES))
+    optional = ((scaled, _SCALE), (played, _EPISODE), (shared, _SHARES), (reported, _REPORT))
     columns = (*_COLUMNS, *(column for is_there, column in optional if is_there))
     return (*columns, *_CHALLENGED) if challenged else columns
 
@@ -201,7 +209,7 @@ def read_block(unit: Unit) -> Entries:
     rows["older"], rows["scale"] = -1, 1.0
     rows["challenger"], rows["octave"] = NOT_CHALLENGED, NOT_DRAWN
     try:
-        is_there = (name in facts for name in ("scaled", "episodes", "shares", "challenged"))
+        is_there = (name in facts for name in ("scaled", "episodes", "shares", "reports", "challenged"))
         for name, kind in _columns_of(*is_there):
             rows[name] = column(kind, n)
         present = column("u1", n).astype(np.bool_)
@@ -216,9 +224,10 @@ def read_block(unit: Unit) -> Entries:
     width = np.where(present, rows["width"], 0).astype(np.int64)
     if at != len(body) or int(width.sum()) != len(words):
         raise damaged(unit.name, "its columns must fit its body and its features")
-    beside = rows["episode"].astype(np.int64) + rows["shares"]
-    if ((rows["episode"] < 0) | (rows["shares"] < 0) | (beside > rows["width"])).any():
-        message = "the class shares and the words of an episode must be among the words of its entry"
+    beside = rows["episode"].astype(np.int64) + rows["shares"] + rows["report"]
+    is_negative = (rows["episode"] < 0) | (rows["shares"] < 0) | (rows["report"] < 0)
+    if (is_negative | (beside > rows["width"])).any():
+        message = "class shares, report and words of an episode must be among the words of its entry"
         raise damaged(unit.name, message)
     if ((rows["octave"] < NOT_DRAWN) | (rows["octave"] >= OCTAVES)).any():
         raise damaged(unit.name, f"octaves must be from {NOT_DRAWN} to {OCTAVES - 1}")

@@ -1,0 +1,1 @@
+"""Calibrators: from the learner's class shares to probabilities, one file each."""

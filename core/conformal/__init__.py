@@ -1,0 +1,1 @@
+"""Conformal sets of answers."""

@@ -1,0 +1,94 @@
+"""Publishing: the learner's class shares become the probabilities of an answer.
+
+    learner ──> shares ──> calibrator of each class ──> divided by their sum ──> probabilities ──> set
+                  │                                                                    │
+                  └── raw, kept with the answer                                        └── class answered
+
+The class answered is the one with the largest probability, the learner's own if it is one of these. Query
+strategies get the raw shares: without a drift detector, which sees the errors of the answers, a calibrator
+changes neither the labels that are requested nor the tree.
+
+A label teaches the calibrators with the raw shares of the answer to its own record, however late it comes;
+answers carry them in a row of *reports* (core/layout/published.py) for this reason.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from core.calibrators.base import calibrated_dispatcher
+from core.conformal.conformal_sets import report_set
+from core.kernels.jit import kernel, tail
+from core.layout.model import ModelHeader
+from core.layout.plan import PlanRecord
+from core.layout.published import KNOWN, RAW, Calibration
+
+calibrated = calibrated_dispatcher()
+
+
+@kernel
+def report_of(run: Any, row: int) -> Any:
+    """Return the row of reports of a row of a run."""
+    return tail(run.report, row * (run.classes + RAW))
+
+
+@kernel
+def asked_by(run: Any, plan: PlanRecord, row: int) -> Any:
+    """Return the shares by which a strategy decides: the raw ones, float64[class]."""
+    shares = tail(run.probability, row * run.classes)
+    return tail(report_of(run, row), RAW) if plan.calibration_words != 0 else shares
+
+
+@kernel
+def publish(run: Any, plan: PlanRecord, model: ModelHeader, row: int, best: int, is_counted: bool) -> int:
+    """Calibrate the shares of an answer, and find its set; return the class answered.
+
+    best: the class that the learner answers; is_counted: the model may change.
+    """
+    report = report_of(run, row)
+    raw = tail(report, RAW)
+    if best < 0:
+        if plan.calibration_words != 0:
+            for c in range(run.classes):
+                raw[c] = 0.0
+        return best
+    shares = tail(run.probability, row * run.classes)
+    report[KNOWN] = float(model.classes)
+    if plan.calibration_words != 0:
+        for c in range(run.classes):
+            raw[c] = shares[c]
+        if Calibration(model.ints, model.floats, plan.calibration).labels > 0:
+            calibrate(plan, model, raw, shares)
+            best = likeliest(shares, model.classes, best)
+    if plan.conformal_words != 0:
+        report_set(plan, model, shares, best, report, is_counted)
+    return best
+
+
+@kernel
+def calibrate(plan: PlanRecord, model: ModelHeader, raw, shares) -> None:
+    """Write the probabilities of raw shares; they stay as they are where calibrators leave nothing of them.
+
+    raw, shares: float64[class].
+    """
+    section = Calibration(model.ints, model.floats, plan.calibration)
+    p, total = plan.parameters(plan.calibrator_at), 0.0
+    for c in range(model.classes):
+        value = calibrated(plan.calibrator, p, section.state_of(c, plan.calibrator_words), raw[c])
+        if not 0.0 <= value <= 1.0:
+            value = raw[c]
+        shares[c] = value
+        total += value
+    for c in range(model.classes):
+        shares[c] = shares[c] / total if total > 0.0 else raw[c]
+    if model.classes == 2:
+        shares[1] = 1.0 - shares[0]  # exactly: the histograms of the measures mirror the first class
+
+
+@kernel
+def likeliest(shares, classes: int, best: int) -> int:
+    """Return the class with the largest probability, ``best`` if no other has a larger one."""
+    for c in range(classes):
+        if shares[c] > shares[best]:
+            best = c
+    return best

@@ -1,0 +1,1 @@
+"""Experiments on probabilities: calibration and conformal sets."""

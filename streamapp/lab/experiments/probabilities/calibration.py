@@ -1,0 +1,234 @@
+"""Calibration: the error of probabilities before and after it, and the coverage of conformal sets.
+
+A tree answers each record and asks for a tenth of the labels; calibrators and sets learn from these labels
+alone. The errors are measured over all records. Labels come at once, or when 1,000 later records have been
+answered. The streams are those of docs/active-learning.md.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from core.layout.published import KNOWN, RAW, THRESHOLD
+from core.model.model import Model
+from core.model_table import NO_LABEL, ON_REQUEST, Answers, ModelTable
+from core.spec import Spec
+from streamapp.lab.datasets import FollowingSchema, open_data
+from streamapp.lab.experiments.base import Report, Row, Size
+
+TITLE = "Calibration and conformal sets: their errors over all records, learned from a tenth of the labels"
+
+STREAMS: Final = {
+    "rbf": "gen:rbf?seed={seed}&model_seed={seed}",
+    "random-tree": "gen:random_tree?seed={seed}&model_seed={seed}",
+    "agrawal-2": "gen:agrawal?function=2&seed={seed}",
+    "waveform": "gen:waveform?seed={seed}",
+    "led": "gen:led?seed={seed}",
+    "sea-drift": "gen:drift?before=(sea?seed={seed})&after=(sea?function=3&seed={seed})&position={middle}",
+    "agrawal-drift": (
+        "gen:drift?before=(agrawal?function=1&seed={seed})&after=(agrawal?function=3&seed={seed})"
+        "&position={middle}&width=1000"
+    ),
+    "rbf-drift": "gen:rbf_drift?seed={seed}&model_seed={seed}&speed=0.0005",
+}
+"""Stream → address of its generator."""
+FILES: Final = {
+    "elec": "elecNormNew.arff.gz",
+    "weather": "weather.csv.gz",
+    "airlines": "airlines.csv.gz",
+    "kdd99": "kddcup.data_10_percent.gz",
+}
+"""Stream → its file, of which the first records are read."""
+
+LIMIT: Final = 0.1
+ALPHA: Final = 0.1
+BINS: Final = 15
+DELAYS: Final = (0, 1000)
+BATCH_ROWS: Final = 500
+CALIBRATIONS: Final = ("platt", "isotonic")
+QUERIES: Final = ("ask", "random")
+
+# Generators, records, seeds
+SETTINGS: Final[dict[Size, tuple[int, int, int]]] = {
+    "quick": (2, 6_000, 1),
+    "medium": (8, 30_000, 3),
+    "full": (8, 100_000, 10),
+}
+
+
+def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
+    streams, records, seeds = SETTINGS[size]
+    addresses = dict(list(STREAMS.items())[:streams])
+    if data is not None and size != "quick":
+        addresses |= {name: str(data / file) for name, file in FILES.items() if (data / file).exists()}
+    return [
+        {
+            "stream": stream,
+            "address": address,
+            "calibration": calibration,
+            "query": query,
+            "delay": delay,
+            "records": records,
+            "seeds": seeds if stream in STREAMS else 1,
+        }
+        for stream, address in addresses.items()
+        for calibration in CALIBRATIONS
+        for query in QUERIES
+        for delay in (DELAYS if query == "ask" else (0,))
+    ]
+
+
+def run(cell: dict[str, Any]) -> dict[str, Any]:
+    """Return the mean figures of the seeds."""
+    of_seeds = [figures_of(cell, seed) for seed in range(1, cell["seeds"] + 1)]
+    return {name: round(statistics.fmean(figures[name] for figures in of_seeds), 5) for name in of_seeds[0]}
+
+
+def spec_of(cell: dict[str, Any], seed: int) -> Spec:
+    """Return the spec of a cell's model."""
+    return Spec.parse(
+        {
+            "learner": "h-tree",
+            "query": cell["query"],
+            "budget": {"limit": LIMIT},
+            "evaluation": {"every": 0},
+            "calibration": cell["calibration"],
+            "conformal": {"alpha": ALPHA},
+            "seed": seed,
+        }
+    )
+
+
+def figures_of(cell: dict[str, Any], seed: int) -> dict[str, float]:
+    """Return the figures of one run."""
+    spec = spec_of(cell, seed)
+    dataset = open_data(cell["address"].format(seed=seed, middle=cell["records"] // 2), cell["records"])
+    following = FollowingSchema(dataset, spec.max_classes, learner=spec.learner)
+    table, index, owed = ModelTable(), -1, deque[Owed]()
+    judged, rows_left = Judged(), cell["records"]
+    for batch in dataset.batches(BATCH_ROWS):
+        x, y = batch[0][:rows_left], batch[1][:rows_left]
+        rows_left -= len(y)
+        schema = following.follow((x, y))
+        if index < 0:
+            index = table.add(Model.create(spec, schema))
+        elif table.model(index).schema is not schema:
+            table.model(index).adopt(schema)
+            table.refresh(index)
+        judged.add(answered(table, index, x, y, owed, cell["delay"]), y)
+        if not rows_left:
+            break
+    return judged.figures()
+
+
+Owed = tuple[npt.NDArray[np.float64], npt.NDArray[np.int32], Answers]
+
+
+def answered(
+    table: ModelTable,
+    index: int,
+    x: npt.NDArray[np.float64],
+    y: npt.NDArray[np.int32],
+    owed: deque[Owed],
+    delay: int,
+) -> Answers:
+    """Return the answers to a batch, and learn the labels that are due; owed: batches whose labels come."""
+    n = len(y)
+    model, ones = np.full(n, index, np.int64), np.ones(n)
+    if not delay:
+        return table.answer(model, x, y, ones, ON_REQUEST)
+    answers = table.answer(model, x, np.full(n, NO_LABEL, np.int32), ones)
+    owed.append((x, y, answers))
+    if len(owed) * BATCH_ROWS > delay:
+        x, y, then = owed.popleft()
+        at = np.flatnonzero(then.asked & (y >= 0))
+        assert then.report is not None
+        drawn = then.asked[at], then.sampled[at], then.importance[at]
+        kept = then.probability[at], then.report[at]
+        table.learn(model[: len(at)], x[at], y[at], ones[: len(at)], then.prediction[at], *drawn, *kept)
+    return answers
+
+
+class Judged:
+    """Claims and hits of all answers with a label, before and after calibration, and their sets."""
+
+    def __init__(self) -> None:
+        self._claims: dict[str, list[npt.NDArray[np.float64]]] = {"before": [], "after": []}
+        self._hits: dict[str, list[npt.NDArray[np.bool_]]] = {"before": [], "after": []}
+        self._losses: dict[str, list[npt.NDArray[np.float64]]] = {"before": [], "after": []}
+        self._inside: list[npt.NDArray[np.bool_]] = []
+        self._sizes: list[npt.NDArray[np.int64]] = []
+
+    def add(self, answers: Answers, y: npt.NDArray[np.int32]) -> None:
+        """Judge the answers to a batch with labels y: int32[n]."""
+        report = answers.report
+        assert report is not None
+        at = np.flatnonzero((answers.prediction >= 0) & (y >= 0) & (y < answers.probability.shape[1]))
+        rows, label = np.arange(len(at)), y[at]
+        for name, shares in (("before", report[at, RAW:]), ("after", answers.probability[at])):
+            best = shares.argmax(axis=1)
+            self._claims[name].append(shares[rows, best])
+            self._hits[name].append(best == label)
+            self._losses[name].append(((shares - np.eye(shares.shape[1])[label]) ** 2).sum(axis=1))
+        least = 1.0 - report[at, THRESHOLD][:, np.newaxis]
+        is_known = np.arange(answers.probability.shape[1]) < report[at, KNOWN][:, np.newaxis]
+        inside = (answers.probability[at] >= least) & is_known
+        self._inside.append(inside[rows, label])
+        self._sizes.append(inside.sum(axis=1))
+
+    def figures(self) -> dict[str, float]:
+        """Return the errors; without the first tenth of the answers, in which little has been learned."""
+        figures: dict[str, float] = {}
+        for name in ("before", "after"):
+            claims, hits, losses = (
+                np.concatenate(parts[name]) for parts in (self._claims, self._hits, self._losses)
+            )
+            first = len(claims) // 10
+            figures |= {
+                f"error_{name}": expected_error(claims[first:], hits[first:]),
+                f"accuracy_{name}": float(hits[first:].mean()),
+                f"brier_{name}": float(losses[first:].mean()),
+            }
+        inside, sizes = np.concatenate(self._inside), np.concatenate(self._sizes)
+        first = len(inside) // 10
+        figures["coverage"] = float(inside[first:].mean())
+        figures["set_size"] = float(sizes[first:].mean())
+        figures["single"] = float((sizes[first:] == 1).mean())
+        return figures
+
+
+def expected_error(claims: npt.NDArray[np.float64], hits: npt.NDArray[np.bool_]) -> float:
+    """Return the expected calibration error in bins of equal width (Guo and others 2017)."""
+    places = np.minimum((claims * BINS).astype(np.int64), BINS - 1)
+    gaps = np.bincount(places, hits - claims, BINS)
+    return float(np.abs(gaps).sum() / len(claims))
+
+
+def report(rows: Sequence[Row]) -> Report:
+    """Return a line for each cell, and the means over the streams."""
+    heads = ("calibration", "query", "delay")
+    result = Report(tables={"means": [], "streams": []})
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[name] for name in heads), []).append(row)
+        result.tables["streams"].append({name: row[name] for name in ("stream", *heads, *FIGURES)})
+    for key, members in groups.items():
+        means = {name: round(statistics.fmean(row[name] for row in members), 4) for name in FIGURES}
+        result.tables["means"].append(dict(zip(heads, key, strict=True)) | means)
+    return result
+
+
+FIGURES: Final = (
+    *(f"{figure}_{time}" for figure in ("error", "accuracy", "brier") for time in ("before", "after")),
+    "coverage",
+    "set_size",
+    "single",
+)
+"""Figures of a cell."""
