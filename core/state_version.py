@@ -169,14 +169,11 @@ NEW_WORDS: Final[Mapping[int, frozenset[str]]] = {
     ),
     9: frozenset(
         {
-            "calibration",
             "class_weights",
-            "conformal",
             *(f"drift.{name}" for name in ("cusum", "hddm_a", "hddm_w", "kswin", "rddm", "seed", "stepd")),
             "evaluation.per_class",
             "evaluation.worth",
             "query.ask",
-            "query.set_size",
             "query.rate.anneal",
             "query.rate.dependence",
             *(f"query.{name}.score" for name in _SCORING),
@@ -188,6 +185,9 @@ NEW_WORDS: Final[Mapping[int, frozenset[str]]] = {
     ),
     10: frozenset(
         {
+            "calibration",
+            "conformal",
+            "query.set_size",
             "drift.input",
             "drift[]",
             "learner.efhat",

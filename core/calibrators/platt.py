@@ -47,7 +47,7 @@ CURVE_WORDS: Final = PlattState.SIZE
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Calibrator):
-    """Online Platt scaling with calibeating: ``{"name": "platt", "beta": 0.3, "prior": 30.0}``.
+    """Online Platt scaling with calibeating: ``{"name": "platt", "beta": 0.1, "prior": 10.0}``.
 
     OPS (Gupta and Ramdas 2023) begins as the identity, where the code of the paper begins with a slope of 0.
     Calibeating (Foster and Hart 2023) adds the mean error of the labels in the bin of the curve's value, with
@@ -55,9 +55,9 @@ class Plugin(Calibrator):
     calibration by bin, but makes all answers of a bin equal. 200 bytes by class.
     """
 
-    beta: float = number(0.3, above=0.0, at_most=1.0)
-    """Newton steps are gradients divided by ``beta`` and the sum of squares; the paper's code has 0.1."""
-    prior: float = number(30.0, at_least=0.0)
+    beta: float = number(0.1, above=0.0, at_most=1.0)
+    """Newton steps are gradients divided by ``beta`` and the sum of squares; 0.1 is the paper's."""
+    prior: float = number(10.0, at_least=0.0)
     """Labels without error that each bin begins with."""
 
     def initial(self) -> tuple[float, ...]:

@@ -3,7 +3,7 @@
 All state of a model is one buffer of 8-byte words, seen as ``ints`` (int64) and ``floats`` (float64):
 
     model header | detector | query | budget | evaluation | values seen | numbers seen | measures
-    | learning curve | inputs | shared by blocks | block | block | …
+    | learning curve | inputs | calibration | conformal | shared by blocks | block | block | …
 
 A *block* is the state of one instance of the learner. The first block answers, any other block only learns.
 Each begins with the number of its words; the learner defines the rest (core/learners/protocol.py).

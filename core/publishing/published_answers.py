@@ -5,8 +5,8 @@
                   └── raw, kept with the answer                                        └── class answered
 
 The class answered is the one with the largest probability, the learner's own if it is one of these. Query
-strategies get the raw shares: without a drift detector, which sees the errors of the answers, a calibrator
-changes neither the labels that are requested nor the tree.
+strategies get the raw shares. The hits of answers are those of this class; drift detectors and the guards of
+the strategy ``ask`` see these, so that calibration may change which labels are requested through them alone.
 
 A label teaches the calibrators with the raw shares of the answer to its own record, however late it comes;
 answers carry them in a row of *reports* (core/layout/published.py) for this reason.

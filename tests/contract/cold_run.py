@@ -27,7 +27,8 @@ def specs() -> Iterator[dict[str, Any]]:
     """Yield a spec for every plug-in of every family, by its name alone."""
     yield from ({"learner": name, "drift": "ddm"} for name in registry.names("learners"))
     tree = {"name": "h-tree", "grace_period": 50, "delta": 0.01, "tau": 0.1}
-    for part, family in {"query": "queries", "budget": "budgets", "drift": "drift"}.items():
+    families = {"query": "queries", "budget": "budgets", "drift": "drift", "calibration": "calibrators"}
+    for part, family in families.items():
         for name in registry.names(family):
             leafy = part == "query" and registry.plugin(family, name)().columns & LEAVES
             yield {"learner": "boct" if leafy else tree, part: name}

@@ -73,7 +73,7 @@ def specs():
                 {"learner": (learner if name in TREES else {}) | FITTING.get(name, {}) | {"name": name}},
             )
         parts = (("query", "queries"), ("budget", "budgets"), ("drift", "drift"), ("drift", "inputs"))
-        for part, its_family in parts:
+        for part, its_family in (*parts, ("calibration", "calibrators")):
             if family == its_family:
                 goes_with = {"name": "boct"} if part == "query" and name not in QUERIES else learner
                 yield f"{part}={name}", {"learner": goes_with, part: name}

@@ -62,6 +62,7 @@ MEETINGS: dict[str, dict[str, Any]] = {
         "drift": {"name": "adwin", "clock": 4, "reaction": "reset"},
     },
     "curve": {"learner": EAGER, "evaluation": {"window": 9, "every": 0, "worth": 0.005}},
+    "sets": {"learner": EAGER, "calibration": "platt", "conformal": {"alpha": 0.2}, "drift": "ddm"},
     "explains": {"learner": EAGER, "explain": True, "query": {"name": "conf_tree"}},
     "halves": {"learner": {**EAGER, "leaf_model": "nba"}, "drift": "ddm"},
     "numeric": {"learner": {**EAGER, "leaf_model": "nba"}, "drift": "page_hinkley"},
@@ -72,6 +73,10 @@ MEETINGS: dict[str, dict[str, Any]] = {
     "ufft-no-bytes": {"learner": {**UFFT, "leaf_model": "mc", "max_bytes": 40_000}},
 }
 """Plug-ins that meet; `halves` and `numeric` have schemas whose records are routed ahead."""
+
+
+PARTS = {"query": "queries", "budget": "budgets", "drift": "drift", "calibration": "calibrators"}
+"""Parts of a spec with plug-ins besides the learner, and their families."""
 
 
 @functools.cache
@@ -89,7 +94,7 @@ def specs() -> dict[str, dict[str, Any]]:
             if family == "learners":
                 is_tree = issubclass(registry.plugin(family, name), HoeffdingLearner)
                 specs[f"learner={name}"] = {"learner": (given if is_tree else {}) | {"name": name}}
-            for part, its_family in (("query", "queries"), ("budget", "budgets"), ("drift", "drift")):
+            for part, its_family in PARTS.items():
                 if family == its_family:
                     leafy = part == "query" and registry.plugin(family, name)().columns & LEAVES
                     specs[f"{part}={name}"] = {"learner": {"name": "boct"} if leafy else EAGER, part: name}

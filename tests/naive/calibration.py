@@ -20,7 +20,7 @@ def relative(weights):
 class Platt:
     """Newton steps on the log-loss of one curve, with the matrix inverted anew at each label."""
 
-    def __init__(self, beta=0.3, prior=30.0, memory=5000):
+    def __init__(self, beta=0.1, prior=10.0, memory=5000):
         self.beta, self.prior = beta, prior
         self.factor = 1.0 - 1.0 / memory if memory > 1 else 1.0
         self.theta = np.array([1.0, 0.0])

@@ -56,6 +56,7 @@ QUERIES = {
             query["dependence"],
         ),
     ),
+    "set_size": lambda query, seed: naive_queries.SetSize(seed, query["explore"]),
     "boct_al": lambda query, seed: BoctAl(seed, query["delta"], query["explore"]),
     "split": lambda query, seed: naive_queries.Split(
         seed, naive_queries.VariableUncertainty(query["step"]), query["random"]

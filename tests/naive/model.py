@@ -12,7 +12,7 @@ from tests.naive.detectors import NoDetector
 from tests.naive.efdt import Efdt
 from tests.naive.evaluation import Evaluation
 from tests.naive.plastic import Plastic
-from tests.naive.queries import Always, CountBudget, Place, is_reserved
+from tests.naive.queries import Always, CountBudget, Place, SetSize, is_reserved
 from tests.naive.tree import HTree
 from tests.naive.ufft import Ufft
 
@@ -73,6 +73,8 @@ class Model:
         self.t += 1
         self.tree.visit(x, weight)
         prediction, _ = self.tree.predict(x)
+        if isinstance(self.query, SetSize):
+            self.query.answered(self.tree.shares(x) if prediction >= 0 else [])
         asked = False
         self.sampled.append("evaluation" if is_reserved(self.seed, self.t, self.slice) else None)
         if on_request or label is None:
@@ -81,6 +83,11 @@ class Model:
             self.importance.append(None)
         split = None
         if label is not None and (asked or not on_request):
+            if isinstance(self.query, SetSize):
+                came_along = not on_request and not self.slice
+                reserved = float(self.sampled[-1] == "evaluation")
+                stands = reserved if self.slice else self.importance[-1]
+                self.query.judge(label, 1.0 if came_along else stands)
             split = self.learn(x, label, weight, prediction, asked, self.sampled[-1], self.importance[-1])
         return prediction, asked, split
 

@@ -7,6 +7,8 @@ before, says how likely it asks; None: it does not know.
 import math
 from dataclasses import dataclass, field
 
+from tests.naive.calibration import Threshold, relative
+
 MASK = (1 << 64) - 1
 GOLDEN = 0x9E3779B97F4A7C15
 QUERY_DECISION = 1
@@ -289,6 +291,41 @@ class Split:
     def decide(self, t, place, limit):
         coin = uniform(self.seed, SPLIT_COIN, t * DRAWS)
         return (self.random if coin < self.share else self.other).decide(t, place, limit)
+
+
+class SetSize:
+    """All records whose conformal set has not one class, and a share of the others at random.
+
+    The model tells it of each answer, and of each label that comes with its answer.
+    """
+
+    def __init__(self, seed, explore=0.05, **sets):
+        self.seed = seed
+        self.explore = explore
+        self.threshold = Threshold(**sets)
+        self.size, self.shares = 0, []
+        self.weights = []
+
+    def answered(self, shares):
+        """Count the classes of a set; no class is known: the last set stays."""
+        self.shares = shares
+        if shares:
+            self.size = sum(share >= 1.0 - self.threshold.value for share in shares)
+
+    def judge(self, label, weight):
+        """Move the threshold by a label of the last answer, which stands for `weight` records."""
+        if self.shares and weight:
+            self.weights.append(weight)
+            share = self.shares[label] if label < len(self.shares) else -1.0
+            self.threshold.learn(share, relative(self.weights)[-1])
+
+    def chance(self, t, place, limit):
+        return self.explore if self.size == 1 else 1.0
+
+    def decide(self, t, place, limit):
+        if self.size != 1:
+            return "yes"
+        return "random" if uniform(self.seed, QUERY_DECISION, t * DRAWS) < self.explore else "no"
 
 
 class Rate:

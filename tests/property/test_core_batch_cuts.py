@@ -155,9 +155,13 @@ def learners(draw):
 def specs(draw):
     learner = draw(learners())
     fitting = registry.names("queries") if learner["name"] == "boct" else QUERIES
+    query = draw(st.sampled_from(fitting))
+    without = [] if query == "set_size" else [None]
     return {
         "learner": learner,
-        "query": {"name": draw(st.sampled_from(fitting))},
+        "query": {"name": query},
+        "calibration": draw(st.sampled_from([None, *registry.names("calibrators")])),
+        "conformal": draw(st.sampled_from([*without, {"alpha": 0.2, "may_be_empty": False}])),
         "budget": {
             "name": draw(st.sampled_from(registry.names("budgets"))),
             "limit": draw(st.sampled_from([0.3, 1.0])),

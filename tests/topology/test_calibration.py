@@ -123,9 +123,9 @@ def test_every_format_has_the_set_and_the_raw_probabilities(form: str) -> None:
     else:
         partition.instances({"features": dict(zip("xyz", x, strict=True)), "id": "q"}, at=100)
     assert partition.dead_letters == []
-    value = partition.sent["predictions"][-1].value
-    assert value is not None
-    received = decode_predictions([value])
+    sent = partition.sent["predictions"][-1].value
+    assert sent is not None
+    received = decode_predictions([sent])
     assert received.malformed == []
     assert received.ids == ["q"]
     raw, probabilities = received.raw_probabilities[0], received.probabilities[0]

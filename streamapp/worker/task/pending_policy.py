@@ -123,7 +123,7 @@ def _columns(run: AnsweredRun, rows: Ints64, asked: Mask) -> Kept:
     x = _followed(run.features_of(rows), run.width[rows], run.replies.probability[rows], shares)
     width = run.width[rows] + shares
     report = _reported(run, rows)
-    if report is not None:
+    if report is not None and run.replies.report is not None:
         x = _followed(x, width, run.replies.report[rows], report)
         width = width + report
     if run.words is not None and len(rows):

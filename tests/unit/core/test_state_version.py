@@ -139,6 +139,7 @@ PARTS = {
     "drift": "drift",
     "inputs": "drift",
     "acquirers": "acquire",
+    "calibrators": "calibration",
 }
 """Family → the part of a spec that names its plug-ins."""
 LIST_OF_DETECTORS = "drift[]"

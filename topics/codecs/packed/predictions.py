@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from struct import Struct, unpack_from
 from typing import Any
@@ -43,11 +44,12 @@ def write_predictions(predictions: Predictions) -> list[bytes]:
     names = class_names(predictions.classes)
     tails = [name + names for name in ids]
     classes = predictions.classes
-    for cells, flag, write in (
-        (predictions.raw_probabilities, HAS_RAW, lambda cell: _raw_bytes(cell, classes)),
-        (predictions.sets, HAS_SET, lambda cell: _set_bytes(cell, classes)),
+    texts: list[tuple[list[Any] | None, int, Callable[[Any], bytes]]] = [
+        (predictions.raw_probabilities, HAS_RAW, lambda shares: _raw_bytes(shares, classes)),
+        (predictions.sets, HAS_SET, lambda members: _set_bytes(members, classes)),
         (predictions.explanation, HAS_EXPLANATION, str.encode),
-    ):
+    ]
+    for cells, flag, write in texts:
         if cells is not None:
             part["flags"][[cell is not None for cell in cells]] |= flag
             more = [b"" if cell is None else write(cell) for cell in cells]

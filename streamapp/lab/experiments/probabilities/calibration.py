@@ -58,8 +58,8 @@ QUERIES: Final = ("ask", "random")
 # Generators, records, seeds
 SETTINGS: Final[dict[Size, tuple[int, int, int]]] = {
     "quick": (2, 6_000, 1),
-    "medium": (8, 30_000, 3),
-    "full": (8, 100_000, 10),
+    "medium": (8, 20_000, 1),
+    "full": (8, 30_000, 10),
 }
 
 
@@ -187,9 +187,8 @@ class Judged:
         """Return the errors; without the first tenth of the answers, in which little has been learned."""
         figures: dict[str, float] = {}
         for name in ("before", "after"):
-            claims, hits, losses = (
-                np.concatenate(parts[name]) for parts in (self._claims, self._hits, self._losses)
-            )
+            claims, hits = np.concatenate(self._claims[name]), np.concatenate(self._hits[name])
+            losses = np.concatenate(self._losses[name])
             first = len(claims) // 10
             figures |= {
                 f"error_{name}": expected_error(claims[first:], hits[first:]),

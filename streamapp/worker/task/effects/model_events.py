@@ -213,7 +213,7 @@ def _evaluation(
     )
 
 
-def _coverage(sets: Coverage | None) -> dict[str, float]:
+def _coverage(sets: Coverage | None) -> dict[str, Any]:
     """Return the members of an evaluation about conformal sets; none if the model has no sets."""
     if sets is None:
         return {}

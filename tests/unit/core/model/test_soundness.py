@@ -264,7 +264,7 @@ def test_what_grew_by_itself_is_sound(made, name):
 
 WITH_WORDS = [
     (family, name)
-    for family in ("drift", "queries", "budgets", "observers", "schedules")
+    for family in ("drift", "queries", "budgets", "observers", "schedules", "calibrators")
     for name in registry.names(family)
 ]
 
