@@ -17,7 +17,7 @@ from topics.codecs import decode_predictions, encode_instances
 from topics.columns.records import Features
 from topics.definitions import TopicNames
 
-FORESTS = ("arf", "leveraging-bagging", "srp")
+FORESTS = ("arf", "leveraging-bagging", "ozaboost", "srp")
 
 
 def answer(partition: Partition, number: int = -1) -> tuple[object, ...]:
@@ -358,7 +358,7 @@ def test_a_long_run_takes_one_call_into_the_kernels(keys: int) -> None:
     assert calls == [256]
 
 
-@pytest.mark.parametrize("learner", ["h-tree", "arf", "leveraging-bagging", "srp"])
+@pytest.mark.parametrize("learner", ["h-tree", "arf", "leveraging-bagging", "ozaboost", "srp"])
 def test_features_that_come_before_the_first_split_are_taken_in(learner: str) -> None:
     """Whatever part of the attributes a leaf or a member sees."""
     body: dict[str, Any] = {"name": learner, "members": 3} if learner in FORESTS else {"name": learner}
