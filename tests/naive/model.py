@@ -74,7 +74,9 @@ class Model:
         self.tree.visit(x, weight)
         prediction, _ = self.tree.predict(x)
         if isinstance(self.query, SetSize):
-            self.query.answered(self.tree.shares(x) if prediction >= 0 else [])
+            # Declared classes are known before the first label, with shares of 0.
+            shares = self.tree.shares(x) or [0.0] * self.tree.classes
+            self.query.answered(shares if prediction >= 0 else [])
         asked = False
         self.sampled.append("evaluation" if is_reserved(self.seed, self.t, self.slice) else None)
         if on_request or label is None:
