@@ -40,7 +40,10 @@ class PreparedWorker:
 
     def wait_until_prepared(self) -> bool:
         """Return True when the process is prepared, False when it has ended."""
-        return self._connection.recv(1) == PREPARED
+        try:
+            return self._connection.recv(1) == PREPARED
+        except OSError:  # it has ended with settings that it has not read, or is closed by now
+            return False
 
     def become(self, environment: Mapping[str, str]) -> bool:
         """Let the process be the worker with these variables; return whether it lives."""

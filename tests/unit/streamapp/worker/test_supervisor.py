@@ -1,6 +1,7 @@
 """Names and ports of several workers."""
 
 import os
+import signal
 import socket
 import threading
 from collections.abc import Callable
@@ -148,4 +149,14 @@ def test_a_prepared_process_that_has_ended_becomes_no_worker() -> None:
     assert not prepared.wait_until_prepared()
     assert prepared.process.wait() == 78
     assert not prepared.become({})
+    prepared.close()
+
+
+def test_a_process_that_is_killed_before_it_reads_its_settings_is_prepared_no_more() -> None:
+    """The settings are unread when it ends, so that the connection is reset."""
+    prepared = PreparedWorker(os.environ)
+    assert prepared.become({"GROVE_WEB_PORT": "7000"})
+    os.killpg(prepared.process.group, signal.SIGKILL)
+    assert prepared.process.wait() == -signal.SIGKILL
+    assert not prepared.wait_until_prepared()
     prepared.close()
