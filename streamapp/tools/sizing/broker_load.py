@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from streamapp.tools.sizing.calculation_steps import number as n
 from streamapp.tools.sizing.calculation_steps import step
 from streamapp.tools.sizing.measured_costs import Costs
-from streamapp.tools.sizing.worker_load import WorkerLoad
+from streamapp.tools.sizing.worker_load import WorkerLoad, changed_models
 from streamapp.tools.sizing.workload import Workload
 
 MB = 1_000_000.0
@@ -36,7 +36,8 @@ def broker_load(
     rate, size = workload.rate, workload.record_bytes
     commits = workers * load.commits_per_second
     journal = commits * load.partitions_per_commit * costs.journal_bytes
-    snapshots = workload.models * costs.model_bytes / costs.snapshot_seconds
+    changed = changed_models(costs, rate, workload.models)
+    snapshots = changed * costs.model_bytes / costs.snapshot_seconds
     written = (rate * (size + costs.answer_bytes) + journal + snapshots) / MB
     read = rate * (size + costs.answer_bytes) / MB
     replicated = written * (workload.replicas - 1)
@@ -58,9 +59,9 @@ def broker_load(
         )
     steps = [
         step(
-            "written: records, answers, journal, snapshots if all models change",
+            "written: records, answers, journal, snapshots of the models that learned since",
             f"({n(rate)} × ({n(size)} + {n(costs.answer_bytes)}) + {n(commits)} × "
-            f"{n(load.partitions_per_commit)} × {n(costs.journal_bytes)} + {workload.models:,} × "
+            f"{n(load.partitions_per_commit)} × {n(costs.journal_bytes)} + {n(changed)} × "
             f"{n(costs.model_bytes)} ÷ {n(costs.snapshot_seconds)}) ÷ 1,000,000",
             written,
             "MB/s",

@@ -12,6 +12,14 @@ from streamapp.tools.sizing.zipf_shares import hottest_share_of
 MOST_ZIPF: Final = 5.0
 """Above this exponent, nearly all records belong to one model."""
 
+MOST_RATE: Final = 1e12
+"""Records per second: far more than any cluster has; a higher number is a slip."""
+MOST_MODELS: Final = 1e9
+MOST_BYTES: Final = 2**31 - 1
+"""Kafka has the size of a batch as a signed number of 32 bits."""
+MOST_REPLICAS: Final = 2**15 - 1
+"""Kafka has the replication factor as a signed number of 16 bits."""
+
 GUARANTEES: Final = ("exactly_once", "at_least_once")
 
 
@@ -35,11 +43,16 @@ class Workload:
     """Copies of each topic's partitions on brokers."""
 
     def __post_init__(self) -> None:
-        _check("--rate", self.rate, self.rate > 0, "must be above 0 records per second")
-        _check("--models", self.models, self.models >= 1, "must be at least 1")
-        _check("--record-bytes", self.record_bytes, self.record_bytes >= 1, "must be at least 1 byte")
-        _check("--p99", self.p99_ms, self.p99_ms > 0, "must be above 0 ms")
-        _check("--replication", self.replicas, self.replicas >= 1, "must be at least 1")
+        rate, models, size, replicas = self.rate, self.models, self.record_bytes, self.replicas
+        rule = f"must be above 0 and at most {MOST_RATE:g} records per second"
+        _check("--rate", rate, 0 < rate <= MOST_RATE, rule)
+        rule = f"must be at least 1 and at most {MOST_MODELS:g}"
+        _check("--models", models, 1 <= models <= MOST_MODELS, rule)
+        rule = f"must be at least 1 byte and at most {MOST_BYTES}, the largest batch of Kafka"
+        _check("--record-bytes", size, 1 <= size <= MOST_BYTES, rule)
+        _check("--p99", self.p99_ms, 0 < self.p99_ms < math.inf, "must be above 0 ms and finite")
+        rule = f"must be at least 1 and at most {MOST_REPLICAS}"
+        _check("--replication", replicas, 1 <= replicas <= MOST_REPLICAS, rule)
         if self.guarantee not in GUARANTEES:
             message = f"--guarantee {self.guarantee} must be one of {', '.join(GUARANTEES)}"
             raise UsageError(message)
@@ -67,6 +80,6 @@ class Workload:
 
 
 def _check(name: str, value: float, is_valid: bool, rule: str) -> None:
-    if not (is_valid and math.isfinite(value)):
+    if not is_valid:
         message = f"{name} {value:g} {rule}"
         raise UsageError(message)

@@ -72,6 +72,13 @@ def test_a_plan_by_hand() -> None:
     assert planned.broker.requests_per_s == pytest.approx(10 + 8 * (2 * 8 + 5))
 
 
+def test_brokers_get_snapshots_of_the_models_that_learned_alone() -> None:
+    """At 10 records/s, at most 600 of a million models learn between two snapshots."""
+    planned = plan_of(Workload(10, 1_000_000, 200, 250), ROUND)
+    assert planned.broker.written_mb_per_s < 0.2  # 600 × 10,000 bytes a minute, and the records
+    assert any("models that learned since" in line for line in planned.derivation if "written" in line)
+
+
 def test_a_plan_with_a_hot_model_by_hand() -> None:
     """A fifth of 300,000 records has one key; 2 workers get 0.2 + 0.8 × (1/2 + √(2 ln 2 / 2·10,000)) each."""
     planned = plan_of(Workload(300_000, 10_000, 200, 250, hottest=0.2), ROUND)
@@ -237,7 +244,12 @@ def test_a_model_that_outgrows_a_core_is_named_with_the_way_out() -> None:
     [
         ({"rate": 0.0}, "--rate 0 must be above 0"),
         ({"rate": math.nan}, "--rate nan must be above 0"),
-        ({"rate": math.inf}, "--rate inf must be"),
+        ({"rate": math.inf}, "--rate inf must be above 0 and at most 1e\\+12 records per second"),
+        ({"rate": 1e300}, "--rate 1e\\+300 must be above 0 and at most 1e\\+12"),
+        ({"models": 10**17}, "--models 1e\\+17 must be at least 1 and at most 1e\\+09"),
+        ({"record_bytes": 1e11}, "--record-bytes 1e\\+11 must be at least 1 byte and at most 2147483647"),
+        ({"p99_ms": math.inf}, "--p99 inf must be above 0 ms and finite"),
+        ({"replicas": 10**6}, "--replication 1e\\+06 must be at least 1 and at most 32767"),
         ({"models": 0}, "--models 0 must be at least 1"),
         ({"record_bytes": 0.5}, "--record-bytes 0.5 must be at least 1"),
         ({"p99_ms": -1.0}, "--p99 -1 must be above 0"),
