@@ -110,6 +110,6 @@ def _run(*command: str | Path, cwd: Path) -> None:
         [str(word) for word in command], cwd=cwd, capture_output=True, text=True, check=False
     )
     if finished.returncode:
-        said = finished.stdout + finished.stderr
-        message = f"{' '.join(map(str, command))} ended with {finished.returncode}: {said}"
+        output = finished.stdout + finished.stderr
+        message = f"{' '.join(map(str, command))} ended with {finished.returncode}: {output}"
         raise RuntimeError(message)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +14,8 @@ from core.calibrators.isotonic import IsotonicState
 from core.calibrators.platt import PlattState
 from tests.naive import calibration as naive
 
-TWINS = {"platt": naive.Platt, "isotonic": naive.Isotonic}
-STATES = {"platt": PlattState, "isotonic": IsotonicState}
+TWINS: dict[str, Any] = {"platt": naive.Platt, "isotonic": naive.Isotonic}
+STATES: dict[str, Any] = {"platt": PlattState, "isotonic": IsotonicState}
 
 
 def labels_of(n, seed=1):
