@@ -32,10 +32,6 @@ from tests.unit.core.builders import QUERIES
 LEARNER = {"name": "h-tree", "grace_period": 40, "delta": 0.01, "tau": 0.1, "leaf_model": "nba"}
 
 
-WITHOUT_SETS = [query for query in QUERIES if query != "set_size"]
-"""The twin of `set_size` has no drifts and no labels without requests; see test_calibration.py."""
-
-
 def drifting(n=6000, seed=7):
     """The concept of ``numeric`` turned round twice, and noisier for a while without a turn."""
     stream = numeric(n, seed)
@@ -125,12 +121,12 @@ def test_every_detector_with_every_reaction(name, reaction):
 
 
 @pytest.mark.parametrize("limit", [1.0, 0.3, 0.05])
-@pytest.mark.parametrize("query", WITHOUT_SETS)
+@pytest.mark.parametrize("query", QUERIES)
 def test_active_learning(query, limit):
     follow(numeric(3000), {"query": query, "budget": {"name": "count", "limit": limit}})
 
 
-@pytest.mark.parametrize("query", WITHOUT_SETS)
+@pytest.mark.parametrize("query", QUERIES)
 def test_active_learning_in_a_window_with_a_reserved_slice_and_drift(query):
     """Of labels asked for, the detector of the split strategies sees those drawn at random alone."""
     spec = {
@@ -197,7 +193,7 @@ def follow(stream, parts):
     assert (sum(asked) == 0) == (query == "never" and not model.spec.evaluation.share)
 
 
-@pytest.mark.parametrize("query", WITHOUT_SETS)
+@pytest.mark.parametrize("query", QUERIES)
 def test_labels_for_some_records_only(query):
     """In LABELLED mode records without a label are answered, and their label may be asked for."""
     stream = mixed(3000)

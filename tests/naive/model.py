@@ -74,8 +74,9 @@ class Model:
         self.tree.visit(x, weight)
         prediction, _ = self.tree.predict(x)
         if isinstance(self.query, SetSize):
-            # Declared classes are known before the first label, with shares of 0.
-            shares = self.tree.shares(x) or [0.0] * self.tree.classes
+            # Classes that the leaf has not seen are known, with shares of 0.
+            shares = self.tree.shares(x)
+            shares = [*shares, *[0.0] * (self.tree.classes - len(shares))]
             self.query.answered(shares if prediction >= 0 else [])
         asked = False
         self.sampled.append("evaluation" if is_reserved(self.seed, self.t, self.slice) else None)
@@ -85,12 +86,12 @@ class Model:
             self.importance.append(None)
         split = None
         if label is not None and (asked or not on_request):
+            split = self.learn(x, label, weight, prediction, asked, self.sampled[-1], self.importance[-1])
             if isinstance(self.query, SetSize):
                 came_along = not on_request and not self.slice
                 reserved = float(self.sampled[-1] == "evaluation")
                 stands = reserved if self.slice else self.importance[-1]
                 self.query.judge(label, 1.0 if came_along else stands)
-            split = self.learn(x, label, weight, prediction, asked, self.sampled[-1], self.importance[-1])
         return prediction, asked, split
 
     @property
@@ -173,6 +174,8 @@ class Model:
         seen = not requested or sampled is not None or not getattr(self.query, "sampled_detection", False)
         if prediction is not None and prediction >= 0 and seen:
             self.level = self.detector.update(int(prediction != label))
+            if self.level == "drift" and isinstance(self.query, SetSize):
+                self.query.threshold.steps = 0
             if self.level == "drift" and self.reaction != "alert":
                 self.change_trees()
             elif self.level == "in-control":
