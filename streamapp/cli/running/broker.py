@@ -8,6 +8,7 @@ import typer
 from streamapp.cli.options import Prefix
 
 HEAP_MB = 512
+LAST_PORT = 65_535
 
 
 def broker(
@@ -20,7 +21,7 @@ def broker(
     port: Annotated[
         int,
         typer.Option(
-            "--port", "-p", help="Loopback port of the first node; 0: free ports.", min=0, max=65_535
+            "--port", "-p", help="Loopback port of the first node; 0: free ports.", min=0, max=LAST_PORT
         ),
     ] = 9092,
     nodes: Annotated[
@@ -64,6 +65,12 @@ def broker(
 
     if nodes % 2 == 0:
         message = f"--nodes {nodes} must be odd: the nodes decide by majority, so one less bears as much"
+        raise UsageError(message)
+    if port + nodes - 1 > LAST_PORT:
+        message = (
+            f"--port {port} must be at most {LAST_PORT - nodes + 1} with --nodes {nodes}, which use "
+            "the ports that follow it; choose a lower one, or 0 for free ports"
+        )
         raise UsageError(message)
     embedded: EmbeddedBroker | EmbeddedCluster
     if nodes == 1:
