@@ -18,13 +18,14 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from benchmarks.bounded_numbers import number_within
 from benchmarks.chaos import pauses
 from benchmarks.chaos.broker_faults import KINDS, BrokerFaults
 from benchmarks.chaos.network import Network
@@ -138,18 +139,26 @@ def _have_answered(answers: AnswerTimes, since: float) -> bool:
     return len(seen) == PARTITIONS and all(times[-1] > since for times in seen)
 
 
-def arguments() -> argparse.Namespace:
+def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """Read the command line (default: sys.argv)."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.outages", description=__doc__.splitlines()[0])
     parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=KINDS, help="default: all")
-    parser.add_argument("--turns", type=int, default=1, help="faults of each kind")
-    parser.add_argument("--rate", type=int, default=200, help="records per second")
-    parser.add_argument("--keys", type=int, default=64, help="models")
+    parser.add_argument("--turns", type=number_within(int, 1), default=1, help="faults of each kind")
+    parser.add_argument("--rate", type=number_within(int, 1), default=200, help="records per second")
+    parser.add_argument("--keys", type=number_within(int, 1), default=64, help="models")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--patience", type=float, default=240.0, help="seconds to wait for answers")
-    parser.add_argument("--feed-seconds", type=float, default=3600.0, help="how long there is load at most")
+    parser.add_argument(
+        "--patience", type=number_within(float, 1.0), default=240.0, help="seconds to wait for answers"
+    )
+    parser.add_argument(
+        "--feed-seconds",
+        type=number_within(float, 1.0),
+        default=3600.0,
+        help="how long there is load at most",
+    )
     parser.add_argument("--keep", type=Path, help="an empty directory for the logs, which stay")
     parser.add_argument("--json", action="store_true", help="one line for each system and kind")
-    return parser.parse_args()
+    return parser.parse_args(words)
 
 
 def main() -> int:

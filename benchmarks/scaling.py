@@ -33,6 +33,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.bounded_numbers import number_within
 from benchmarks.restart import Trial
 from benchmarks.restore import NO_SNAPSHOTS
 from benchmarks.rig.broker import broker, topics
@@ -42,7 +43,9 @@ from benchmarks.rig.registered import registered
 from benchmarks.rig.shared_work import SharedWork, work_together
 from benchmarks.rig.systems import GUARANTEES, spec
 from benchmarks.rig.visible import Cluster
+from streamapp.errors import UsageError
 from streamapp.tools.sizing.measured_costs import Costs, read_costs
+from streamapp.tools.sizing.workload import MOST_ZIPF
 from streamapp.worker.compile_ahead import warm_kernels
 from streamapp.worker.task.task_config import TaskConfig
 from topics.definitions import TopicNames
@@ -161,19 +164,41 @@ def sizes(text: str) -> list[tuple[int, int]]:
     return [(partitions, models) for partitions, models in pairs]
 
 
-def arguments() -> argparse.Namespace:
+def costs_of(file: str) -> Costs:
+    """Return the costs of a file; argparse reports a wrong one."""
+    try:
+        return read_costs(Path(file))
+    except UsageError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """Read the command line (default: sys.argv)."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scaling", description=__doc__.splitlines()[0])
     parser.add_argument("--workers", type=numbers, default=[1, 2, 4, 8, 16], help="numbers, with commas")
-    parser.add_argument("--partitions", type=int, default=64)
-    parser.add_argument("--share", type=float, default=0.05, help="of a core, for each worker")
-    parser.add_argument("--models", type=int, default=1000)
-    parser.add_argument("--records", type=int, default=250_000, help="of a backlog, for each worker")
-    parser.add_argument("--zipf", type=float, default=1.1, help="exponent of the second kind of keys")
+    parser.add_argument("--partitions", type=number_within(int, 1), default=64)
+    parser.add_argument(
+        "--share", type=number_within(float, 0.01, 1.0), default=0.05, help="of a core, for each worker"
+    )
+    parser.add_argument("--models", type=number_within(int, 1), default=1000)
+    parser.add_argument(
+        "--records", type=number_within(int, 1), default=250_000, help="of a backlog, for each worker"
+    )
+    parser.add_argument(
+        "--zipf",
+        type=number_within(float, 0.0, MOST_ZIPF),
+        default=1.1,
+        help="exponent of the second kind of keys",
+    )
     parser.add_argument("--format", choices=("json", "packed", "avro"), default="json")
     parser.add_argument("--guarantee", choices=GUARANTEES, default="exactly_once")
-    parser.add_argument("--commit-ms", type=int, help="commit interval; default: 100 ms / share")
-    parser.add_argument("--session-ms", type=int, default=45_000, help="session timeout")
-    parser.add_argument("--costs", type=Path, help="JSON of --fit, for the prediction")
+    parser.add_argument(
+        "--commit-ms", type=number_within(int, 1), help="commit interval; default: 100 ms / share"
+    )
+    parser.add_argument("--session-ms", type=number_within(int, 1), default=45_000, help="session timeout")
+    parser.add_argument(
+        "--costs", type=costs_of, default=Costs(), metavar="FILE", help="JSON of --fit, for the prediction"
+    )
     parser.add_argument("--json", action="store_true", help="one line for each, as it is known")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--fit", action="store_true", help="measure one worker and print costs for grove plan")
@@ -184,7 +209,7 @@ def arguments() -> argparse.Namespace:
         const=REBALANCED,
         help=f"measure the time of a rebalance, by partitions x models; default {REBALANCED}",
     )
-    flags = parser.parse_args()
+    flags = parser.parse_args(words)
     if flags.commit_ms is None:
         flags.commit_ms = round(FULL_CORE_COMMIT_MS / flags.share)
     if max(flags.workers) > flags.partitions:
@@ -196,16 +221,15 @@ def arguments() -> argparse.Namespace:
 
 def main() -> int:
     flags = arguments()
-    costs = Costs() if flags.costs is None else read_costs(flags.costs)
     warm_kernels(TaskConfig(model_spec=spec("nba")).default_spec())
     with broker() as bootstrap:
         if flags.rebalance:
             lines = measure_rebalance(flags, bootstrap)
         elif flags.fit:
-            print(json.dumps(asdict(Scaling(flags, bootstrap, costs).fitted()), indent=1))
+            print(json.dumps(asdict(Scaling(flags, bootstrap, flags.costs).fitted()), indent=1))
             return 0
         else:
-            lines = Scaling(flags, bootstrap, costs).lines()
+            lines = Scaling(flags, bootstrap, flags.costs).lines()
         for line in lines:
             print(json.dumps(line, indent=None if flags.json else 2), flush=True)
     return 0

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from benchmarks.bounded_numbers import number_within
 from benchmarks.chaos import broker_faults, evidence, pauses
 from benchmarks.chaos.acquiring import PRICES
 from benchmarks.chaos.broker_faults import BrokerFaults
@@ -89,19 +90,26 @@ def wrong(report: dict[str, Any]) -> dict[str, Any]:
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the command line (default: sys.argv)."""
     parser = argparse.ArgumentParser(prog="benchmarks.chaos", description=__doc__)
-    parser.add_argument("--workers", type=int, default=3)
+    parser.add_argument("--workers", type=number_within(int, 1), default=3)
     parser.add_argument("--brokers", type=int, choices=[1, 3, 5], default=1)
     parser.add_argument(
         "--kinds", nargs="+", default=[], choices=[*KINDS, *broker_faults.KINDS], help="default: all"
     )
-    parser.add_argument("--seconds", type=float, default=300.0, help="of faults; draining comes on top")
-    parser.add_argument("--rate", type=float, default=3000.0, help="rows a second")
+    parser.add_argument(
+        "--seconds", type=number_within(float, 1.0), default=300.0, help="of faults; draining comes on top"
+    )
+    parser.add_argument("--rate", type=number_within(float, 0.001), default=3000.0, help="rows a second")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--guarantee", choices=["exactly_once", "at_least_once"], default="exactly_once")
     parser.add_argument(
-        "--models-max-bytes", type=int, default=0, help="of a worker; 1: none stays, 0: all do"
+        "--models-max-bytes",
+        type=number_within(int, 0),
+        default=0,
+        help="of a worker; 1: none stays, 0: all do",
     )
-    parser.add_argument("--standbys", type=int, default=0, help="other workers that keep snapshots warm")
+    parser.add_argument(
+        "--standbys", type=number_within(int, 0), default=0, help="other workers that keep snapshots warm"
+    )
     parser.add_argument("--learner", default="", help="a learner's name; default: a tree that splits early")
     parser.add_argument(
         "--features", action="store_true", help="other models buy features, from two oracles that both answer"

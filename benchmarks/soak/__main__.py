@@ -5,8 +5,8 @@
 One worker (exactly once) on an embedded broker answers a stream that drifts. Models come and go under names
 that never return, labels come late or never, the clients of the load reconnect, and the broker restarts in
 order. Figures of the worker and of its topics are sampled; benchmarks/soak/slopes.py has the rule by which a
-figure is flat, grows, or is undecided because its interval is too wide. The exit code is 1 if anything grows
-or records were lost or answered twice; a run of minutes leaves most figures undecided.
+figure is flat, grows, or is undecided because its interval is too wide or the run too short. The exit code is
+1 if anything grows or records were lost or answered twice.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks.bounded_numbers import number_within
 from benchmarks.chaos.fleet import READY_S, ChaosError, Worker, wait_until, wait_while_it_falls
 from benchmarks.chaos.installation import DRAIN_S, Installation
 from benchmarks.rig.process import cpu_of
@@ -40,23 +41,37 @@ SEGMENTS: Final = {"segment.bytes": str(MIB)}
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the command line (default: sys.argv)."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=21_600.0, help="of load; draining comes on top")
-    parser.add_argument("--rate", type=float, default=200.0, help="rows a second")
-    parser.add_argument("--models", type=int, default=40, help="keys that get rows at a time")
-    parser.add_argument("--life", type=float, default=0.0, help="seconds of a key; default: seconds / 20")
-    parser.add_argument("--drift-rows", type=int, default=20_000, help="rows until the stream changes")
-    parser.add_argument("--label-delay", type=float, default=5.0, help="mean seconds until a label comes")
     parser.add_argument(
-        "--reconnects", type=int, help="new clients of the load; default: each 30 s, at most 60"
+        "--seconds", type=number_within(float, 1.0), default=21_600.0, help="of load; draining comes on top"
     )
-    parser.add_argument("--broker-restarts", type=int, help="default: each ten minutes, at most 6")
-    parser.add_argument("--interval", type=float, default=0.0, help="seconds; default: seconds / 400")
+    parser.add_argument("--rate", type=number_within(float, 0.001), default=200.0, help="rows a second")
+    parser.add_argument(
+        "--models", type=number_within(int, 1), default=40, help="keys that get rows at a time"
+    )
+    parser.add_argument(
+        "--life", type=number_within(float, 0.0), default=0.0, help="seconds of a key; default: seconds / 20"
+    )
+    parser.add_argument(
+        "--drift-rows", type=number_within(int, 1), default=20_000, help="rows until the stream changes"
+    )
+    parser.add_argument(
+        "--label-delay", type=number_within(float, 0.0), default=5.0, help="mean seconds until a label comes"
+    )
+    parser.add_argument(
+        "--reconnects",
+        type=number_within(int, 0),
+        help="new clients of the load; default: each 30 s, at most 60",
+    )
+    parser.add_argument(
+        "--broker-restarts", type=number_within(int, 0), help="default: each ten minutes, at most 6"
+    )
+    parser.add_argument(
+        "--interval", type=number_within(float, 0.0), default=0.0, help="seconds; default: seconds / 400"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=Path, help="a directory for log and samples, which stay")
     parser.add_argument("--json", action="store_true", help="one object instead of lines")
     options = parser.parse_args(arguments)
-    if options.seconds < 1 or options.rate <= 0 or options.models < 1:
-        parser.error("--seconds and --models must be at least 1, --rate above 0")
     if options.reconnects is None:
         options.reconnects = min(60, max(1, int(options.seconds / 30)))
     if options.broker_restarts is None:

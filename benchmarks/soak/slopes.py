@@ -22,6 +22,9 @@ from scipy import stats
 WARM_UP: Final = 0.25
 """Share of the run that is cut off at its beginning: caches fill and models come to their mean age."""
 
+LEAST_S: Final = 600.0
+"""Samples over a shorter time show how a worker starts, not how it grows in an hour: they decide nothing."""
+
 BLOCKS: Final = 20
 LEAST_BLOCKS: Final = 4
 CONFIDENCE: Final = 0.95
@@ -40,10 +43,16 @@ class Slope:
     high: float
     mean: float
     tolerance: float  # growth in an hour that counts as none
+    seconds: float  # from the first sample to the last
 
     @property
     def verdict(self) -> Verdict:
-        """Flat: the whole interval is at most the tolerance; grows: the whole interval is above it."""
+        """Flat: the whole interval is at most the tolerance; grows: the whole interval is above it.
+
+        Undecided: neither, or the samples are from less than `LEAST_S`.
+        """
+        if self.seconds < LEAST_S:
+            return "undecided"
         if self.high <= self.tolerance:
             return "flat"
         return "grows" if self.low > self.tolerance else "undecided"
@@ -60,6 +69,7 @@ class Slope:
 def slope_of(times: npt.ArrayLike, values: npt.ArrayLike, tolerance: float) -> Slope | None:
     """Return the slope of samples, `times` in seconds; None if fewer than four blocks have samples."""
     x, y = np.asarray(times, dtype=np.float64), np.asarray(values, dtype=np.float64)
+    seconds = float(x[-1] - x[0]) if len(x) else 0.0
     x, y = _block_means(x, y)
     if len(x) < LEAST_BLOCKS:
         return None
@@ -70,7 +80,7 @@ def slope_of(times: npt.ArrayLike, values: npt.ArrayLike, tolerance: float) -> S
     residuals = y - y.mean() - slope * from_middle
     error = math.sqrt(float(residuals @ residuals) / (len(x) - 2) / power)
     width = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(x) - 2)) * error * _widening(residuals)
-    return Slope(slope, slope - width, slope + width, float(y.mean()), tolerance)
+    return Slope(slope, slope - width, slope + width, float(y.mean()), tolerance, seconds)
 
 
 def _block_means(

@@ -24,10 +24,11 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from benchmarks.bounded_numbers import number_within
 from benchmarks.name_lists import add_name_lists
 from benchmarks.strategies.comparisons import Gains, Mean, accuracy, f1, kappa, last_fifth, points_between
 from benchmarks.strategies.laboratory import Draw, Results, Trial, perform
-from benchmarks.strategies.options import label_limit, number_within, strategy_names
+from benchmarks.strategies.options import label_limit, strategy_names
 from benchmarks.strategies.points import RANDOM
 from benchmarks.strategies.protocol import POINTS
 from benchmarks.strategies.runs import ALL_LABELS, STRATEGIES, Setting, learner_of

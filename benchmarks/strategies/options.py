@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from typing import TypeVar
 
+from benchmarks.bounded_numbers import number_within
 from benchmarks.strategies.runs import STRATEGIES
-
-_Number = TypeVar("_Number", int, float)
 
 
 def strategy_names(text: str) -> list[str]:
@@ -27,18 +24,3 @@ def label_limit(text: str) -> float:
         message = f"{text} must be above 0: without labels no strategy is better than another"
         raise argparse.ArgumentTypeError(message)
     return share
-
-
-def number_within(of: Callable[[str], _Number], least: _Number, most: _Number) -> Callable[[str], _Number]:
-    """Return the type of an option: a number within bounds."""
-
-    def parse(text: str) -> _Number:
-        try:
-            value = of(text)
-        except ValueError:
-            raise argparse.ArgumentTypeError(f"{text!r} must be a number") from None
-        if not least <= value <= most:
-            raise argparse.ArgumentTypeError(f"{text} must be from {least} to {most}")
-        return value
-
-    return parse

@@ -29,6 +29,7 @@ from typing import Any, Final
 
 from confluent_kafka import Producer
 
+from benchmarks.bounded_numbers import number_within
 from benchmarks.chaos import pauses
 from benchmarks.chaos.__main__ import wrong
 from benchmarks.chaos.checker import check, log_ends
@@ -70,8 +71,10 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the command line (default: sys.argv)."""
     parser = argparse.ArgumentParser(prog="benchmarks.versions", description=__doc__)
     parser.add_argument("--old", default="", help="a tag; default: the newest one")
-    parser.add_argument("--seconds", type=float, default=5.0, help="of load in each state of the group")
-    parser.add_argument("--rate", type=float, default=300.0, help="rows a second")
+    parser.add_argument(
+        "--seconds", type=number_within(float, 1.0), default=5.0, help="of load in each state of the group"
+    )
+    parser.add_argument("--rate", type=number_within(float, 0.001), default=300.0, help="rows a second")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--guarantee", choices=["exactly_once", "at_least_once"], default="exactly_once")
     parser.add_argument("--keep", type=Path, help="an empty directory for wheels and logs, which stay")

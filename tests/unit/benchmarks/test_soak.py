@@ -39,6 +39,15 @@ def test_verdicts() -> None:
         assert slope is not None and slope.verdict == verdict
 
 
+@pytest.mark.parametrize("growth", [0.0, 5_000.0])
+def test_minutes_decide_nothing(growth: float) -> None:
+    """The caches of a worker fill in its first minutes, which is no growth of hours."""
+    times = TIMES / 60
+    slope = slope_of(times, 100 + growth * times / HOUR_S, 1.0)
+    assert slope is not None and slope.verdict == "undecided"
+    assert slope.slope == pytest.approx(growth, abs=1e-6)
+
+
 def test_a_figure_that_never_changes_is_flat() -> None:
     slope = slope_of(TIMES, np.full(N, 7.0), 0.001)
     assert slope is not None
