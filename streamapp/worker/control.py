@@ -8,13 +8,20 @@ requests a restart of all:
     <state.dir>/<name>-parent/lock     process id of a parent
     <state.dir>/<name>-parent/workers  how many workers it shall have; it removes the file when that is so
     <state.dir>/<name>-parent/restart  exists until it has restarted its workers one by one
+    <state.dir>/<name>-parent/request  locked by a command until the parent has its request
+
+Without the lock, two commands at once could send two signals for one file: a parent that gets a signal and
+finds no file lets all its workers leave.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -27,6 +34,7 @@ if TYPE_CHECKING:
 DRAIN: Final = signal.SIGUSR2  # a worker that gets it leaves the group; SIGTERM stays a member
 WORKERS: Final = "workers"
 RESTART: Final = "restart"
+REQUEST: Final = "request"
 REQUESTED: Final = "requested"
 BEGUN: Final = "begun"
 REFUSED: Final = "refused: "
@@ -68,12 +76,13 @@ def scale(settings: Settings, n: int, seconds: float) -> str:
     if process is None:
         raise NotRunningError(_not_running(settings, name))
     count_file = settings.state_dir / name / WORKERS
-    count_file.write_text(str(n), encoding="ascii")
-    os.kill(process, DRAIN)
-    if n == 0:
-        _wait(settings.state_dir, name, process, seconds)
-    else:
-        _wait_for_parent(settings.state_dir, name, process, count_file, seconds)
+    with _alone(count_file.parent, name, seconds):
+        count_file.write_text(str(n), encoding="ascii")
+        os.kill(process, DRAIN)
+        if n == 0:
+            _wait(settings.state_dir, name, process, seconds)
+        else:
+            _wait_for_parent(settings.state_dir, name, process, count_file, seconds)
     return f"parent {name}"
 
 
@@ -84,11 +93,13 @@ def restart(settings: Settings, seconds: float) -> str:
     if process is None:
         raise NotRunningError(_not_running(settings, name))
     request = settings.state_dir / name / RESTART
-    if request.exists():
-        message = f"process {process} ({name}) is restarting its workers already: wait until it is done"
-        raise RefusedError(message)
-    request.write_text(REQUESTED, encoding="ascii")
-    os.kill(process, DRAIN)
+    with _alone(request.parent, name, seconds):
+        if request.exists():
+            message = f"process {process} ({name}) is restarting its workers already: wait until it is done"
+            raise RefusedError(message)
+        request.write_text(REQUESTED, encoding="ascii")
+        os.kill(process, DRAIN)
+        _wait_for_parent(settings.state_dir, name, process, request, seconds, until_begun=True)
     _wait_for_parent(settings.state_dir, name, process, request, seconds)
     return f"parent {name}"
 
@@ -137,9 +148,29 @@ def _text(path: Path) -> str | None:
         return None
 
 
-def _wait_for_parent(root: Path, name: str, process: int, count_file: Path, seconds: float) -> None:
+@contextmanager
+def _alone(directory: Path, name: str, seconds: float) -> Iterator[None]:
+    """Make requests of a parent while no other command does; wait for that command first."""
     deadline = time.monotonic() + seconds
-    while (text := _text(count_file)) is not None:
+    with (directory / REQUEST).open("w", encoding="ascii") as file:
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    message = f"another command has not ended its request of {name} within {seconds:g} s"
+                    raise TooSlowError(message) from None
+            time.sleep(LOOK_AGAIN)
+        yield
+
+
+def _wait_for_parent(
+    root: Path, name: str, process: int, count_file: Path, seconds: float, *, until_begun: bool = False
+) -> None:
+    """Return when a parent has removed the file of a request, or (`until_begun`) has begun."""
+    deadline = time.monotonic() + seconds
+    while (text := _text(count_file)) is not None and not (until_begun and text == BEGUN):
         if text.startswith(REFUSED):
             count_file.unlink()
             raise RefusedError(text.removeprefix(REFUSED))

@@ -1,6 +1,7 @@
 """Names and ports of several workers."""
 
 import os
+import queue
 import signal
 import socket
 import threading
@@ -13,14 +14,18 @@ import pytest
 from streamapp.errors import SettingsError
 from streamapp.settings import Settings
 from streamapp.worker.control import (
+    DRAIN,
     REQUESTED,
     RESTART,
     NotRunningError,
     RefusedError,
     begin_restart,
     end_restart,
+    fulfil,
     parent_name,
     restart,
+    scale,
+    wanted_workers,
 )
 from streamapp.worker.prepared_worker import PreparedWorker
 from streamapp.worker.state_directory import StateDirectory
@@ -141,6 +146,28 @@ def test_a_requested_restart_begins_once_and_is_over_when_its_file_is_gone(tmp_p
     assert not begin_restart(tmp_path), "a signal for another request must not begin it again"
     end_restart(tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_two_commands_at_once_send_two_requests(tmp_path: Path) -> None:
+    """A parent that finds no number of workers after a signal lets all of them leave."""
+    settings = Settings(group_instance_id="team", state_dir=tmp_path)
+    signals: queue.SimpleQueue[int] = queue.SimpleQueue()
+    before = signal.signal(DRAIN, lambda *_: signals.put(wanted_workers(directory.path)))
+    try:
+        with StateDirectory(tmp_path, parent_name(settings)) as directory:
+            commands = [threading.Thread(target=scale, args=(settings, n, 60.0)) for n in (2, 3)]
+            for command in commands:
+                command.start()
+            requested = []
+            for _ in commands:
+                requested.append(signals.get(timeout=60))
+                assert signals.empty(), "the second command waits for the first"
+                fulfil(directory.path)
+            for command in commands:
+                command.join()
+    finally:
+        signal.signal(DRAIN, before)
+    assert sorted(requested) == [2, 3]
 
 
 def test_a_prepared_process_that_has_ended_becomes_no_worker() -> None:
