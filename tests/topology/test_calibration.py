@@ -11,6 +11,7 @@ from streamapp.worker.task.task import Task
 from tests.naive import calibration as naive
 from tests.topology.partition import ALWAYS, PARTITION, Partition, Record, config
 from topics.codecs import decode_predictions
+from topics.codecs.content_types import wire_of_value
 
 SPEC = ALWAYS | {
     "learner": {"name": "naive-bayes"},
@@ -125,6 +126,7 @@ def test_every_format_has_the_set_and_the_raw_probabilities(form: str) -> None:
     assert partition.dead_letters == []
     sent = partition.sent["predictions"][-1].value
     assert sent is not None
+    assert wire_of_value(sent) == form
     received = decode_predictions([sent])
     assert received.malformed == []
     assert received.ids == ["q"]

@@ -41,7 +41,8 @@ class Member:
     from_json: Callable[[Any], Any] = _same  # raises LookupError, TypeError or ValueError for a bad value
     absent: Callable[[], Any] = _nothing  # makes the cell of a row that lacks the member
     block: Block | None = None  # form of its Arrow column; None: blocks leave it out
-    compiled: bool = False  # kernels write it, and the packed layout has a place for it
+    packed: bool = False  # the packed layout has a place for it
+    compiled: bool = False  # kernels write it; only with ``packed``
 
 
 def member(
@@ -52,13 +53,14 @@ def member(
     *,
     absent: Callable[[], Any] = _nothing,
     block: Block | None = None,
+    packed: bool = False,
     compiled: bool = False,
 ) -> Mapping[str, Member]:
     """Return metadata that declare a field of a dataclass as a member; the parameters are those of `Member`.
 
     The column is None if no row has the member, else a list with None for the rows that lack it.
     """
-    return {_MEMBER: Member(name, type_, to_json, from_json, absent, block, compiled)}
+    return {_MEMBER: Member(name, type_, to_json, from_json, absent, block, packed, compiled)}
 
 
 @lru_cache

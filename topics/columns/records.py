@@ -211,7 +211,7 @@ class Predictions:
     version: Ints64  # int64[n]: labels learned before the answer; -1: a dead-lettered row of a block
     # Optional members: the codecs write and read them by these declarations.
     explanation: list[str | None] | None = field(
-        default=None, metadata=member("explanation", str, block="string", compiled=True)
+        default=None, metadata=member("explanation", str, block="string", packed=True, compiled=True)
     )
     """Rule path of each row."""
     acquired: list[Acquired | None] | None = field(
@@ -223,11 +223,12 @@ class Predictions:
     )
     """Class that the challenger of each row's model answered."""
     raw_probabilities: list[dict[str, float] | None] | None = field(
-        default=None, metadata=member("raw_probabilities", dict, _rounded, _shares, block="shares")
+        default=None,
+        metadata=member("raw_probabilities", dict, _rounded, _shares, block="shares", packed=True),
     )
     """Probabilities of the classes before calibration."""
     sets: list[list[str] | None] | None = field(
-        default=None, metadata=member("set", list, from_json=_names, block="strings")
+        default=None, metadata=member("set", list, from_json=_names, block="strings", packed=True)
     )
     """Classes of the conformal set."""
 

@@ -209,7 +209,7 @@ class Encoder:
             return "arrow"
         if self._schema_ids is not None:
             return "avro"
-        if not all(member.compiled for member, _ in given(answers.predictions)):  # only JSON can hold it
+        if not all(member.packed for member, _ in given(answers.predictions)):  # only JSON can hold it
             return "json"
         return self._form
 
