@@ -87,6 +87,7 @@ BOARDS: Final[dict[str, tuple[Row, ...]]] = {
                     "grove_schema_lookup_failures_total",
                 ),
                 _p("Spans sent and dropped", "grove_spans_sent_total", "grove_spans_dropped_total"),
+                _p("Queued in the producers", "grove_producer_queued_records"),
                 _p("Lost and sought back", "grove_records_lost_total", "grove_sought_back_total"),
             ),
         ),
@@ -155,6 +156,7 @@ BOARDS: Final[dict[str, tuple[Row, ...]]] = {
                 _interval("AUC", "grove_auc", unit="none"),
                 _interval("Calibration error", "grove_calibration_error"),
                 _interval("Coverage of conformal sets", "grove_coverage"),
+                _p("Classes in a conformal set", "grove_set_size", by="model_key", mean=True),
                 _p(
                     "Figures of all records (1) or of chosen labels (0)",
                     "grove_measured_records",
