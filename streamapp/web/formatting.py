@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -116,7 +117,7 @@ INPUTS_NAMED: Final = 3
 """Most inputs that a line names."""
 
 
-def inputs_in_words(detail: dict[str, Any]) -> str:
+def inputs_in_words(detail: Mapping[str, Any]) -> str:
     """Return the inputs that moved most, with their distances, and the number of the others."""
     inputs = detail.get("inputs")
     moved = [entry for entry in inputs if isinstance(entry, dict)] if isinstance(inputs, list) else []

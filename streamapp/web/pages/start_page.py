@@ -271,7 +271,7 @@ def attention(
         needs.append(Attention(text, "/people", "warn"))
     needs += [
         Attention(
-            f"{cut(row.key)}: drift alarm {relative(row.drift_ms, now)}; its accuracy may have fallen.",
+            f"{cut(row.key)}: drift alarm {relative(row.drift_ms, now)}; its accuracy may fall.",
             model_link(row.key),
             "warn",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from streamapp.web.formatting import challenge_in_words, cut, number, share
+from streamapp.web.formatting import challenge_in_words, cut, inputs_in_words, number, share
 from streamapp.web.layout.times import exact, relative
 from streamapp.web.watch.model_words import accuracy_in_words
 from streamapp.web.watch.watched import ModelRow
@@ -85,7 +85,11 @@ def drift_tile(model: ModelRow, newest: Mapping[str, Any] | None, now: int) -> T
     words = f"The newest {relative(model.drift_ms, now)} ({exact(model.drift_ms)})"
     if newest is not None:
         detail = newest["detail"]
-        words += f": {cut(str(detail.get('detector')))} at error rate {share(detail.get('error_rate'))}"
+        words += f": {cut(str(detail.get('detector')))}"
+        if detail.get("level") == "input":
+            words += f", inputs moved: {inputs_in_words(detail)}"
+        else:
+            words += f" at error rate {share(detail.get('error_rate'))}"
         words += f", then {cut(str(detail.get('action')))}"
     return Tile(figure, f"{words}.")
 

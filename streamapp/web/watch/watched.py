@@ -26,6 +26,8 @@ LARGEST: Final = 2**53
 """A record with a larger number was not written by a worker."""
 BEGINS: Final = ("created", "reset", "imported", "promoted")
 """Events that begin another model under the same key: its curve starts again."""
+ALARM_LEVELS: Final = ("drift", "input")
+"""Levels of drift events that are alarms: of errors, and of inputs."""
 NEW_TREE: Final = ("new tree", "background tree took over")
 """Actions of a drift that replace a tree, so that its nodes are new."""
 RENUMBERED: Final = ("efhat", "hat")
@@ -100,6 +102,11 @@ class ModelRow:
     low: float | None
     high: float | None
     drift_ms: int  # time of the newest drift alarm; 0: none
+
+
+def is_alarm(kind: str, detail: Mapping[str, Any]) -> bool:
+    """Return whether an event is an alarm of a detector, and no warning or reaction."""
+    return kind == "drift" and detail.get("level") in ALARM_LEVELS
 
 
 class Watched(TopicCopy):
@@ -224,7 +231,7 @@ class Watched(TopicCopy):
             run("UPDATE model SET state = ? WHERE key = ?", [{"unfrozen": ""}.get(kind, kind), key])
         if isinstance(detail.get("learner"), str):
             run("UPDATE model SET learner = ? WHERE key = ?", [detail["learner"], key])
-        if kind == "drift" and detail.get("level") == "drift":
+        if is_alarm(kind, detail):
             run(
                 "UPDATE model SET drifts = drifts + 1, drift_ms = max(drift_ms, ?) WHERE key = ?",
                 [event.time_ms, key],

@@ -28,6 +28,7 @@ from streamapp.web.watch.state_words import (
     labels_tile,
     trend_tile,
 )
+from streamapp.web.watch.watched import is_alarm
 from streamapp.web.watch.watching import heading
 
 MARKED: Final = {"drift": "drift", "reset": "reset", "imported": "import", "promoted": "promotion"}
@@ -68,7 +69,7 @@ class OverviewTab:
         watched, asked = self._place.watching.watched, self._place.asked
         points = await asyncio.to_thread(watched.curve, asked.key)
         events = await asyncio.to_thread(watched.events, asked.key, tuple(MARKED), count=MARKS_READ)
-        drifts = [event for event in events if is_alarm(event)]
+        drifts = [event for event in events if is_alarm(event["event"], event["detail"])]
         now = now_ms()
         self._accuracy.show(accuracy_tile(newest.model))
         self._trend.show(trend_tile(points, newest.evaluation))
@@ -103,11 +104,6 @@ def _advice(evaluation: dict[str, Any] | None) -> Tile:
     return Tile(figure, advice_in_words(evaluation))
 
 
-def is_alarm(event: Mapping[str, Any]) -> bool:
-    """Return whether an event is a drift, and no reaction to one."""
-    return bool(event["event"] == "drift" and event["detail"].get("level") == "drift")
-
-
 def curve_marks(events: Sequence[Mapping[str, Any]], asked: Asked) -> list[Mark]:
     """Return drifts, resets and new models at their labels; each leads to the events of its kind."""
     return [
@@ -118,5 +114,6 @@ def curve_marks(events: Sequence[Mapping[str, Any]], asked: Asked) -> list[Mark]
             is_alarm=event["event"] == "drift",
         )
         for event in events
-        if event["event"] in MARKED and (event["event"] != "drift" or is_alarm(event))
+        if event["event"] in MARKED
+        and (event["event"] != "drift" or is_alarm(event["event"], event["detail"]))
     ]

@@ -41,7 +41,7 @@ def test_the_most_urgent_comes_first() -> None:
     now = 100 * HOUR_MS
     watched = Watched(":memory:")
     watched.begin({"prefix": "t."})
-    watched.apply([], [said("k", "drift", 0, at=now - HOUR_MS, level="drift")], {})
+    watched.apply([], [said("k", "drift", 0, at=now - HOUR_MS, level="input")], {})
     watched.apply([], [said("calm", "drift", 0, at=now - 30 * HOUR_MS, level="drift")], {})
     rows, _ = watched.models("", "drift_ms", descending=True, first=0, count=9)
     assert [row.key for row in rows] == ["k", "calm"]

@@ -78,6 +78,14 @@ def test_the_newest_drift_is_told_with_the_reaction() -> None:
     assert "2 h ago (1970-01-01 01:00:00 UTC): ddm at error rate 31.0 %, then new tree." in tile.words
 
 
+def test_an_alarm_of_inputs_is_told_with_the_inputs() -> None:
+    moved = [{"kind": "feature", "feature": "amount", "ks": 0.4, "psi": 1.2}]
+    detail = {"level": "input", "detector": "input", "action": "none", "inputs": moved, "moved": 3}
+    tile = drift_tile(model(drifts=1, drift_ms=HOUR_MS), {"detail": detail}, 3 * HOUR_MS)
+    assert "input, inputs moved: amount (KS 0.4, PSI 1.2) and 2 more, then none." in tile.words
+    assert "error rate" not in tile.words
+
+
 def test_labels_are_told_with_the_ends_of_their_requests() -> None:
     newest = {"asked": 100, "records": 1000, "answered": 80, "declined": 5, "expired": 5, "outstanding": 10}
     assert labels_tile(model(), newest) == (

@@ -152,6 +152,16 @@ def test_nodes_that_a_revision_or_a_drift_took_are_forgotten(watched: Watched) -
     assert model.drifts == 1
 
 
+def test_an_alarm_of_inputs_counts_as_a_drift_alarm_and_keeps_the_tree(watched: Watched) -> None:
+    watched.apply([], [said("k", "created", 1, learner="h-tree"), split("k", 0, 2)], {})
+    watched.apply([], [said("k", "drift", 3, at=70, level="input", detector="input", action="none")], {})
+    watched.apply([], [said("k", "drift", 4, at=90, level="warning", detector="ddm")], {})
+    model = watched.model("k")
+    assert model is not None
+    assert (model.drifts, model.drift_ms) == (1, 70)
+    assert watched.splits("k").keys() == {0}
+
+
 def test_a_tree_whose_nodes_get_other_numbers_without_an_event_has_no_splits_to_draw(
     watched: Watched,
 ) -> None:
