@@ -16,8 +16,8 @@ the possibilities.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -78,17 +78,6 @@ class ControlsRun:
         self.state, self.store = state, state.store
         self.raw, self.batch, self.effects = raw, batch, effects
         self.clocks: list[int] = time.clocks().tolist()
-        self._carry_out: dict[str, Callable[[Control], str]] = {
-            "create": self._create,
-            "configure": self._configure,
-            "freeze": self._freeze,
-            "reset": self._reset,
-            "delete": self._delete,
-            "import": self._import,
-            "challenge": self._challenge,
-            "promote": self._promote,
-            "drop": self._drop,
-        }
 
     def process(self) -> None:
         """Carry out the commands in order; those that cannot be carried out become dead letters."""
@@ -112,7 +101,7 @@ class ControlsRun:
         """Carry out a command and return a description of the result."""
         self._check_members(control)
         self.state.pending.expire(self.clocks[control.record])
-        return self._carry_out[control.command](control)
+        return self._carry_out[control.command](self, control)
 
     def _check_members(self, control: Control) -> None:
         members = MEMBERS[control.command]
@@ -363,6 +352,19 @@ class ControlsRun:
         changed = self.state.config.checked(Spec.parse(body, version))
         self.state.note_words(changes)
         return changed
+
+    # A run that held its own methods would be a cycle: memory that only a collection of Python frees.
+    _carry_out: ClassVar[Mapping[str, Callable[[ControlsRun, Control], str]]] = {
+        "create": _create,
+        "configure": _configure,
+        "freeze": _freeze,
+        "reset": _reset,
+        "delete": _delete,
+        "import": _import,
+        "challenge": _challenge,
+        "promote": _promote,
+        "drop": _drop,
+    }
 
 
 def with_detector(detectors: list[dict[str, Any]], change: Any) -> list[Any]:
