@@ -36,8 +36,12 @@ class ForestGrowth:
         if reason == GROW_FIRST:  # further trees that have learned may be due
             following = int(layout.forest(model.ints, t).next)
             member, is_background = divmod(abs(following) - 1, 2)
-            slots, alarmed = [member + is_background * layout.members], []
-            decided = GROW_FIRST if following > 0 else DECISION_DUE  # core/learners/forest/boosting.py
+            waiting, alarmed = member + is_background * layout.members, []
+            # Below 0 (core/learners/forest/boosting.py) members before it may have split in compiled code.
+            # Their events come first: whether a split needs Python depends on the room that a tree has.
+            decided = GROW_FIRST if following > 0 else DECISION_DUE
+            before = [slot for slot in slots if slot < waiting] if following < 0 else []
+            slots = [*before, waiting]
         block = model.block_places.index(t)
         events = self.conclude(model, decided, block, slots, alarmed, row, index)
         if reason == DECISION_DUE:

@@ -117,6 +117,24 @@ def test_the_same_draws_in_any_cut_of_the_run(name):
 
 
 @pytest.mark.parametrize("name", FORESTS)
+def test_room_does_not_order_the_events_of_a_record(name):
+    """A restored model has other room, so that other splits have to wait for Python."""
+    rows, member = mixed(140), {"name": "h-tree", "grace_period": 6, "delta": 0.5, "tau": 0.5}
+    spec = forest(name, members=6, member=member)
+    _, answers = grown(spec, rows)
+    table, events = table_of(rows.schema(), spec), []
+    for first in range(0, 140, 7):
+        cut = slice(first, first + 7)
+        part = answer(table, rows.x[cut], rows.y[cut], rows.weight[cut])
+        events += [dataclasses.replace(event, row=event.row + first) for event in part.events]
+        restored = Model.restore(table.model(0).snapshot())
+        table = ModelTable()
+        table.add(restored)
+    assert events == answers.events
+    assert len({event.row for event in events}) < len(events), "some records lead to several splits"
+
+
+@pytest.mark.parametrize("name", FORESTS)
 def test_members_differ_and_other_seeds_draw_otherwise(name):
     rows = mixed(800)
     table, _ = grown(forest(name, members=3), rows)
