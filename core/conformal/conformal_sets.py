@@ -27,7 +27,7 @@ from typing import Any, Final
 import numpy as np
 
 from core.kernels.jit import kernel
-from core.layout.model import Floats, ModelHeader
+from core.layout.model import Floats, Ints, ModelHeader
 from core.layout.plan import PlanRecord
 from core.layout.published import THRESHOLD, ConformalState
 from core.plugin import Parameters, flag, number
@@ -113,6 +113,15 @@ def report_set(plan: PlanRecord, model: ModelHeader, shares, best: int, report, 
     state.classes += size
     state.single += 1 if size == 1 else 0
     state.size = size
+
+
+def begin_again(ints: Ints, start: int) -> None:
+    """Let steps and coverage begin again, at the present threshold: the parameters are other ones now."""
+    section = ints[start : start + ConformalState.SIZE]
+    state = ConformalState(section, section.view(np.float64), 0)
+    threshold, size = float(state.threshold), int(state.size)
+    section[:] = 0
+    state.threshold, state.size = threshold, size
 
 
 def begin_after_drift(plan: PlanRecord, model: ModelHeader) -> None:

@@ -215,3 +215,5 @@ def _copy_published(old_plan: Plan, old: Ints, plan: Plan, new: Ints) -> None:
         new[now.calibration :][:size] = old[before.calibration :][:size]
     if before.conformal_words and now.conformal_words:
         new[now.conformal : now.shared] = old[before.conformal : before.shared]
+        if plan.spec.conformal != old_plan.spec.conformal:
+            conformal_sets.begin_again(new, int(now.conformal))

@@ -165,6 +165,26 @@ def test_configure_switches_the_options_on_and_off_between_answer_and_label() ->
     assert {"set", "raw_probabilities"} <= partition.predictions[-1].keys()
 
 
+def test_another_alpha_keeps_the_threshold_and_measures_the_coverage_again() -> None:
+    partition, given = Partition(SETTINGS), rows(90)
+    fed(partition, given[:60], 5)
+    before = partition.model().coverage()
+    partition.control("configure", spec={"evaluation": {"every": 20}}, at=60)
+    assert partition.model().coverage() == before
+    partition.control("configure", spec={"conformal": {"alpha": 0.4}}, at=60)
+    after = partition.model().coverage()
+    assert (after.labels, after.threshold) == (0, before.threshold)
+    fed(partition, given[60:], 5)
+    judged = [
+        label in answer["set"]
+        for answer, (_, label) in zip(partition.predictions, given, strict=True)
+        if "set" in answer
+    ]
+    coverage = partition.model().coverage()
+    assert coverage.labels == 30
+    assert coverage.coverage.value == pytest.approx(np.mean(judged[-30:]))
+
+
 def test_set_size_asks_where_the_set_has_not_one_class() -> None:
     spec = {
         "learner": {"name": "naive-bayes"},
