@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Any
 
 from core.calibrators.base import calibrated_dispatcher
-from core.conformal.conformal_sets import report_set
+from core.conformal.conformal_sets import report_set, state_of
 from core.kernels.jit import kernel, tail
 from core.layout.model import ModelHeader
 from core.layout.plan import PlanRecord
@@ -47,12 +47,14 @@ def publish(run: Any, plan: PlanRecord, model: ModelHeader, row: int, best: int,
     """
     report = report_of(run, row)
     raw = tail(report, RAW)
-    if best < 0:
+    shares = tail(run.probability, row * run.classes)
+    if best < 0 or not is_learned(shares, model.classes):
         if plan.calibration_words != 0:
             for c in range(run.classes):
                 raw[c] = 0.0
+        if plan.conformal_words != 0 and is_counted:
+            state_of(plan, model).size = 0
         return best
-    shares = tail(run.probability, row * run.classes)
     report[KNOWN] = float(model.classes)
     if plan.calibration_words != 0:
         for c in range(run.classes):
@@ -63,6 +65,18 @@ def publish(run: Any, plan: PlanRecord, model: ModelHeader, row: int, best: int,
     if plan.conformal_words != 0:
         report_set(plan, model, shares, best, report, is_counted)
     return best
+
+
+@kernel
+def is_learned(shares, classes: int) -> bool:
+    """Return whether an answer has a share above 0; without a label no class has one, also a declared class.
+
+    The labels of other answers show nothing about shares, so that these have no report.
+    """
+    is_any = False
+    for c in range(classes):
+        is_any |= shares[c] > 0.0
+    return is_any
 
 
 @kernel

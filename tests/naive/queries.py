@@ -307,10 +307,9 @@ class SetSize:
         self.weights = []
 
     def answered(self, shares):
-        """Count the classes of a set; no class is known: the last set stays."""
-        self.shares = shares
-        if shares:
-            self.size = sum(share >= 1.0 - self.threshold.value for share in shares)
+        """Count the classes of a set; without a share above 0 there is no set."""
+        self.shares = shares if any(share > 0.0 for share in shares) else []
+        self.size = sum(share >= 1.0 - self.threshold.value for share in self.shares)
 
     def judge(self, label, weight):
         """Move the threshold by a label of the last answer, which stands for `weight` records."""

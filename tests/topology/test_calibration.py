@@ -165,6 +165,28 @@ def test_configure_switches_the_options_on_and_off_between_answer_and_label() ->
     assert {"set", "raw_probabilities"} <= partition.predictions[-1].keys()
 
 
+@pytest.mark.parametrize("calibration", ["platt", "isotonic"])
+def test_labels_of_answers_before_the_first_label_teach_no_calibrator(calibration: str) -> None:
+    """Declared classes are answered with shares of 0 at first; the labels of these answers come later."""
+    spec = SPEC | {"calibration": calibration}
+    declared, plain = (Partition(config(spec, pending_ttl_ms=1_000_000)) for _ in range(2))
+    schema = {"attributes": [{"name": name, "kind": "numeric"} for name in "xyz"], "classes": ["a", "b"]}
+    declared.control("create", schema=schema)
+    given = rows(200)
+    for partition in (declared, plain):
+        fed(partition, given, 100)
+    assert all(
+        "set" not in answer and "raw_probabilities" not in answer for answer in declared.predictions[:100]
+    )
+    assert [answer["untrained"] for answer in declared.predictions[:100]] == [True] * 100
+    of_declared, of_plain = (
+        {one["id"]: (one["raw_probabilities"], one["probabilities"]) for one in partition.predictions[100:]}
+        for partition in (declared, plain)
+    )
+    assert of_declared == of_plain
+    assert declared.model().coverage().labels == 100
+
+
 def test_another_alpha_keeps_the_threshold_and_measures_the_coverage_again() -> None:
     partition, given = Partition(SETTINGS), rows(90)
     fed(partition, given[:60], 5)
