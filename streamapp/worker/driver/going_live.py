@@ -19,6 +19,7 @@ from streamapp.worker.blocking_calls import run_blocking
 from streamapp.worker.driver.faust_app import App
 from streamapp.worker.driver.live_partitions import LivePartitions
 from streamapp.worker.driver.thread import ConsumerThread
+from streamapp.worker.freed_memory import give_back
 from streamapp.worker.restore.errors import AwaitedSchemasError
 from streamapp.worker.transport.runs import TimeOrder, is_in_log
 from streamapp.worker.transport.schema_gate import SchemaGate
@@ -62,6 +63,7 @@ class GoingLive:
             if epoch != self._live.epoch:
                 return  # that commit was aborted
             await self._bring_to_life(epoch)
+            await give_back()
         except asyncio.CancelledError:
             raise
         except Exception as error:
