@@ -18,6 +18,7 @@ import numpy.typing as npt
 _SEED = 0x9747B28C
 _M = 0x5BD1E995
 _MASK = 0xFFFFFFFF
+_POSITIVE = 0x7FFFFFFF
 
 KEYS_REMEMBERED = 1 << 17
 
@@ -42,13 +43,18 @@ def partition_of(key: bytes, partitions: int) -> int:
     return _positive(key) % partitions
 
 
+def partition_of_new(key: bytes, partitions: int) -> int:
+    """Return the result of `partition_of` for a key that is not looked up again; nothing is remembered."""
+    return (murmur2(key) & _POSITIVE) % partitions
+
+
 @lru_cache(maxsize=KEYS_REMEMBERED)
 def _positive(key: bytes) -> int:
     """Return Java's `Utils.toPositive(murmur2(key))`: the hash without its sign bit.
 
     The hash of a key is remembered: the loop costs about 2 µs, a stream repeats its model keys.
     """
-    return murmur2(key) & 0x7FFFFFFF
+    return murmur2(key) & _POSITIVE
 
 
 def partitions_of(keys: Iterable[bytes], partitions: int) -> npt.NDArray[np.int32]:

@@ -42,7 +42,7 @@ from streamapp.worker.task.sources import SOURCES, SourceName, source_topics
 from streamapp.worker.task.task import CODE, Task, TaskRun
 from streamapp.worker.task.task_config import TaskConfig
 from streamapp.worker.transport.runs import Run
-from topics.clients.partitioner import partition_of
+from topics.clients.partitioner import partition_of_new
 from topics.clients.sender import Sender
 from topics.codecs.compiled.keys import coded
 from topics.columns.records import Ints64, RawRecords
@@ -358,7 +358,7 @@ class KeyPlacement:
         wrong = [
             (here, key)
             for here, key in new
-            if key is not None and partition_of(key, self._partitions) != here
+            if key is not None and partition_of_new(key, self._partitions) != here
         ]
         if not wrong:
             return
@@ -373,7 +373,7 @@ class KeyPlacement:
                 topic,
                 here,
                 first,
-                partition_of(first, self._partitions),
+                partition_of_new(first, self._partitions),
             )
 
 

@@ -4,7 +4,7 @@ import pytest
 from aiokafka.partitioner import murmur2 as aiokafka_murmur2
 from confluent_kafka import Producer
 
-from topics.clients.partitioner import murmur2, partition_of, partitions_of
+from topics.clients.partitioner import murmur2, partition_of, partition_of_new, partitions_of
 
 # Apache Kafka, clients/src/test/java/org/apache/kafka/common/utils/UtilsTest.java, testMurmur2
 JAVA = {
@@ -62,3 +62,7 @@ def test_partition_agrees_with_librdkafka_told_to_use_murmur2():
     partitions = producer.list_topics("t", timeout=60).topics["t"].partitions
     assert delivered == {k: partition_of(k, len(partitions)) for k in KEYS if k}
     assert len(partitions) > 1 and len(set(delivered.values())) == len(partitions)
+
+
+def test_keys_that_are_not_remembered_have_the_same_partitions():
+    assert [partition_of_new(key, 12) for key in KEYS] == [partition_of(key, 12) for key in KEYS]
