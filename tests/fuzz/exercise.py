@@ -53,9 +53,10 @@ def use(model: Model) -> None:
     unit = model.spec.learner.unit_weights
     which, weight = np.full(ROWS, index), np.full(ROWS, 1.0 if unit else 2.0)
     table.answer(which, x, y, weight, ANSWER_ONLY)
-    predicted = table.answer(which, x, y, weight, ON_REQUEST).prediction
+    then = table.answer(which, x, y, weight, ON_REQUEST)
     asked = np.ones(ROWS, dtype=bool)
-    table.learn(which, x, y, weight, predicted, asked)
+    kept = (then.sampled, then.importance, then.probability, then.report)
+    table.learn(which, x, y, weight, then.prediction, asked, *kept)
     show(table.model(index))
     grow(table, index)
     model = table.model(index)

@@ -63,6 +63,12 @@ MEETINGS: dict[str, dict[str, Any]] = {
     },
     "curve": {"learner": EAGER, "evaluation": {"window": 9, "every": 0, "worth": 0.005}},
     "sets": {"learner": EAGER, "calibration": "platt", "conformal": {"alpha": 0.2}, "drift": "ddm"},
+    "sets-isotonic": {
+        "learner": EAGER,
+        "calibration": "isotonic",
+        "conformal": {"alpha": 0.2, "may_be_empty": False},
+        "query": "set_size",
+    },
     "explains": {"learner": EAGER, "explain": True, "query": {"name": "conf_tree"}},
     "halves": {"learner": {**EAGER, "leaf_model": "nba"}, "drift": "ddm"},
     "numeric": {"learner": {**EAGER, "leaf_model": "nba"}, "drift": "page_hinkley"},

@@ -1,14 +1,16 @@
 """Outputs in Avro hold what they hold in JSON."""
 
+from io import BytesIO
 from typing import Any
 
+import fastavro
 import orjson
 import pytest
 
 from streamapp.worker.outputs.encoder import Encoder
 from tests.topology.partition import ALWAYS, NAMES, Partition, Sent, config, instance
 from topics.codecs.avro.output_reader import OutputReader
-from topics.codecs.avro.output_schemas import OUTPUTS, current
+from topics.codecs.avro.output_schemas import OUTPUTS, Output, current, released
 from topics.codecs.frames.wire_format import id_before_body
 from topics.registry.registered_schema import RegisteredSchema, SchemaId
 
@@ -85,3 +87,52 @@ def test_full_headers_name_the_format() -> None:
     partition = Partition(config(ALWAYS), encoder=Encoder(NAMES, headers="full", schema_ids=IDS))
     partition.instances({"features": [1]})
     assert dict(partition.sent["predictions"][0].headers)["content-type"] == b"application/avro"
+
+
+@pytest.fixture(scope="module")
+def calibrated() -> tuple[Partition, Partition]:
+    spec = {**ALWAYS, "calibration": "platt", "conformal": {"alpha": 0.2}}
+    both = (
+        Partition(config(spec, evaluation_every=100)),
+        Partition(config(spec, evaluation_every=100), encoder=Encoder(NAMES, schema_ids=IDS)),
+    )
+    for partition in both:
+        story(partition)
+    return both
+
+
+@pytest.mark.parametrize(
+    ("output", "fields"),
+    [
+        ("prediction", {"raw_probabilities", "set"}),
+        ("evaluation", {"coverage", "coverage_low", "coverage_high", "set_size"}),
+    ],
+)
+def test_sets_and_raw_probabilities_are_those_of_json(
+    output: Output, fields: set[str], calibrated: tuple[Partition, Partition]
+) -> None:
+    plain, avro = (partition.sent[TOPICS[output]] for partition in calibrated)
+    ours, expected = contents(avro, OutputReader(schema_of)), contents(plain, OutputReader(None))
+    assert fields <= ours[-1].keys()
+    assert len(ours) == len(expected)
+    for one, other in zip(ours, expected, strict=True):
+        for name in ("probabilities", "raw_probabilities"):  # JSON has them rounded
+            assert one.pop(name, None) == pytest.approx(other.pop(name, None), abs=2e-3)
+        assert one == other
+
+
+@pytest.mark.parametrize("output", ["prediction", "evaluation"])
+def test_a_reader_with_the_first_schema_reads_answers_with_sets(
+    output: Output, calibrated: tuple[Partition, Partition]
+) -> None:
+    """It does not see the members that it does not have, and reads all others."""
+    writer, first = (
+        fastavro.parse_schema(orjson.loads(text)) for text in (current(output), released(output)[1])
+    )
+    known = {field["name"] for field in orjson.loads(released(output)[1])["fields"]}
+    for message in calibrated[1].sent[TOPICS[output]]:
+        body = (message.value or b"")[5:]
+        whole = fastavro.schemaless_reader(BytesIO(body), writer, writer)
+        assert whole.keys() > known
+        old = fastavro.schemaless_reader(BytesIO(body), writer, first)
+        assert old == {name: value for name, value in whole.items() if name in known}
