@@ -19,6 +19,8 @@ from streamapp.worker.reserved_ports import free_ports
 READY_S = 240.0  # without any change in the state that workers report for their partitions
 READY_MOST_S = 1800.0  # a busy machine replays slowly; a group that never settles changes for ever
 LOOK_S = 0.1
+TELL_S = 10.0  # between two lines of a wait
+LINE = 300  # most characters of such a line
 TERM_S = 600.0  # a worker that ends has its own limits; this one ends a worker that hangs
 
 
@@ -191,10 +193,22 @@ class Fleet:
         """End the oracles in order: every answer that is due is written."""
         for oracle in self._oracles:
             oracle.send_signal(signal.SIGTERM)
+        wait_until(
+            lambda: all(oracle.poll() is not None for oracle in self._oracles),
+            TERM_S,
+            lambda: "an oracle does not end",
+        )
         for oracle in self._oracles:
-            code = oracle.wait(TERM_S)
-            if code != 0:
+            if (code := oracle.returncode) != 0:
                 raise ChaosError(f"an oracle ended with {code}: {self._oracle_log.read_text()[-2000:]}")
+
+    def _unready(self) -> str:
+        """Return which workers are not ready, and how many of their partitions are not live."""
+        states = ((worker.name, worker.readiness()) for worker in self.workers if not worker.is_ready())
+        return ", ".join(
+            f"{name} is not ready, " + (f"{text.count('[-]')} of its checks fail" if text else "no page yet")
+            for name, text in states
+        )
 
     def wait_until_ready(self) -> None:
         """Return when every worker has all its partitions live; none may be frozen.
@@ -208,9 +222,11 @@ class Fleet:
                 worker.start()  # a worker that got a signal while it started may have ended only now
             return all(worker.is_ready() for worker in self.workers)
 
-        began = moved = time.monotonic()
+        wait = Wait()
+        began = moved = wait.began
         last: list[str] = []
         while not ready():
+            wait.tell(self._unready)
             now, readiness = time.monotonic(), [worker.readiness() for worker in self.workers]
             if readiness != last:
                 last, moved = readiness, now
@@ -222,11 +238,32 @@ class Fleet:
             time.sleep(LOOK_S)
 
 
+class Wait:
+    """A wait that prints to standard error, every TELL_S seconds, what it waits for."""
+
+    def __init__(self) -> None:
+        self.began = self._told = time.monotonic()
+
+    def tell(self, in_words: Callable[[], str]) -> None:
+        """Print the first line of a text, if the last print is long enough ago."""
+        now = time.monotonic()
+        if now - self._told >= TELL_S:
+            self._told = now
+            line = in_words().partition("\n")[0][:LINE]
+            print(f"waiting for {now - self.began:.0f} s: {line}", file=sys.stderr, flush=True)
+
+
 def wait_while_it_falls(value: Callable[[], int], seconds: float, in_words: Callable[[], str]) -> float:
     """Wait until a value is 0, up to `seconds` after its last new minimum; return the seconds it took."""
-    began = lowered = time.monotonic()
-    least = value()
+    wait = Wait()
+    began = lowered = wait.began
+    least = now = value()
+
+    def still() -> str:
+        return f"{in_words()} ({now})"
+
     while least > 0:
+        wait.tell(still)
         time.sleep(LOOK_S)
         now = value()
         if now < least:
@@ -238,9 +275,10 @@ def wait_while_it_falls(value: Callable[[], int], seconds: float, in_words: Call
 
 def wait_until(is_over: Callable[[], bool], seconds: float, in_words: Callable[[], str]) -> float:
     """Wait until a condition holds; return how many seconds it took."""
-    began = time.monotonic()
+    wait = Wait()
     while not is_over():
-        if time.monotonic() - began > seconds:
+        wait.tell(in_words)
+        if time.monotonic() - wait.began > seconds:
             raise ChaosError(f"not within {seconds:.0f} s: {in_words()}")
         time.sleep(LOOK_S)
-    return time.monotonic() - began
+    return time.monotonic() - wait.began

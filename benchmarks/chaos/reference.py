@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import msgpack
 
 from benchmarks.chaos.checker import ENTRY
-from benchmarks.chaos.fleet import ChaosError
+from benchmarks.chaos.fleet import ChaosError, Wait
 from benchmarks.chaos.source_tape import SourceTape
 from benchmarks.chaos.wire import Record
 from streamapp.worker.task.models.eviction.model_memory import ModelMemory
@@ -52,9 +53,11 @@ class Reference:
     def models(self) -> dict[str, bytes]:
         """Return the snapshot of every model by key; raise ChaosError if logs and journal differ."""
         snapshots: dict[str, bytes] = {}
+        wait = Wait()
         for number, values in self._journal.items():
             task = Task(number, TaskConfig(), memory=ModelMemory(limit=0))
-            for value in values:
+            for at, value in enumerate(values):
+                wait.tell(partial(_progress, number, at, len(values)))
                 _, kind, *body = msgpack.unpackb(value, use_list=False)
                 if kind == ENTRY:
                     self._go_through(task, number, body)
@@ -106,6 +109,10 @@ class Reference:
             [record.value for record in records],
             [_headers(record) for record in records],
         )
+
+
+def _progress(partition: int, at: int, records: int) -> str:
+    return f"the replay of partition {partition}, at record {at} of {records} of its journal"
 
 
 def _headers(record: Record) -> list[tuple[str, bytes | None]]:

@@ -8,17 +8,20 @@ finds a hole.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import Self
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
-from benchmarks.chaos.fleet import ChaosError
+from benchmarks.chaos.fleet import ChaosError, Wait
 
 POLL_S = 0.2
 ANSWER_S = 30.0  # until the broker must have returned the start of a log
+END_S = 300.0  # without a record or an end of a partition
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +105,22 @@ class Tape:
         self._consumer.close()
         self._consumer = self._open()
         at_end: set[int] = set()
+        wait = Wait()
+        moved, farthest = wait.began, (0, 0)
         while len(at_end) < len(self.records) and not self._given_up.is_set():
             at_end |= self._take()
+            wait.tell(partial(self._left, at_end))
+            now, reached = time.monotonic(), (len(at_end), sum(self._next.values()))
+            if reached > farthest:
+                farthest, moved = reached, now
+            elif now - moved > END_S:
+                message = f"nothing to read for {END_S:.0f} s: {self._left(at_end)}"
+                raise ChaosError(message)
+
+    def _left(self, at_end: Set[int]) -> str:
+        """Return which partitions are not read to their end, with the next offset of each."""
+        positions = {number: at for number, at in self._next.items() if number not in at_end}
+        return f"{self._topic} is not read to its end, next offsets by partition: {positions}"
 
     def _take(self) -> set[int]:
         """Read on; return the partitions that have been read to their end."""

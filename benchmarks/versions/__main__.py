@@ -34,7 +34,7 @@ from benchmarks.chaos import pauses
 from benchmarks.chaos.__main__ import wrong
 from benchmarks.chaos.checker import check, log_ends
 from benchmarks.chaos.fleet import READY_MOST_S, ChaosError, Fleet, Worker, wait_until
-from benchmarks.chaos.installation import MODELS, PARTITIONS, SPEC, Installation, models
+from benchmarks.chaos.installation import CHALLENGES, MODELS, PARTITIONS, SPEC, Installation, models
 from benchmarks.chaos.load import Load
 from benchmarks.chaos.pauses import AnswerTimes
 from benchmarks.chaos.reference import Reference
@@ -42,8 +42,10 @@ from benchmarks.chaos.source_tape import SourceTape
 from benchmarks.chaos.tape import Tape, values
 from benchmarks.versions.installed import Installed, NoReleaseError, newest_tag, of_tag, of_this_tree
 from benchmarks.versions.newest_word import declare, newest_learner
+from core.spec import Spec
 from core.state_version import ALIKE_SINCE
 from streamapp.embedded import EmbeddedBroker
+from streamapp.worker.compile_ahead import warm_kernels
 from streamapp.worker.task.sources import SourceName
 from topics.clients.partitioner import partition_of
 
@@ -84,10 +86,28 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
 def releases(tag: str, directory: Path) -> tuple[Installed, Installed]:
     """Return the releases of a tag and of this tree, with compiled kernels."""
-    old, new = of_tag(tag, directory), of_this_tree(directory)
-    for release in (old, new):
-        release.warm(SPEC)
+    with phase("wheels"):
+        old, new = of_tag(tag, directory), of_this_tree(directory)
+    specs: list[Any] = [SPEC, *(challenge["spec"] for challenge in CHALLENGES.values())]
+    with phase(f"kernels of {old.name}"):
+        old.warm(*specs)
+    learner = newest_learner(state_version_of(old))
+    if learner is not None:
+        specs.append({"learner": learner})
+    with phase(f"kernels of {new.name}"):
+        new.warm(*specs)
+    with phase("kernels of the check's replay"):  # numba keeps a cache for each place of the sources
+        warm_kernels(*map(Spec.parse, specs))
     return old, new
+
+
+@contextmanager
+def phase(name: str) -> Iterator[None]:
+    """Print to standard error when a part of the program begins, and how long it took."""
+    print(f"{name} ...", file=sys.stderr, flush=True)
+    began = time.monotonic()
+    yield
+    print(f"{name}: {time.monotonic() - began:.1f} s", file=sys.stderr, flush=True)
 
 
 def broken(report: Mapping[str, Any]) -> dict[str, Any]:
@@ -114,9 +134,9 @@ class Group:
     def step(self, name: str) -> Iterator[None]:
         """Note when a step begins and ends."""
         began = time.monotonic()
-        yield
+        with phase(name):
+            yield
         self.steps.append((name, began, time.monotonic()))
-        print(f"{name}: {self.steps[-1][2] - began:.1f} s", file=sys.stderr)
 
     def change(self, number: int, release: str, *, ready: bool = True) -> None:
         """Let a worker go on as one of another release; it stays a member of the group."""
@@ -183,7 +203,8 @@ def run(
     names = place.names
     load = Load(servers, names.instances, PARTITIONS, MODELS, options.rate, options.seed)
     data = directory / "data.csv"
-    load.write_data(data, int(options.rate * READY_MOST_S), options.seed)
+    with phase("data set"):
+        load.write_data(data, int(options.rate * READY_MOST_S), options.seed)
     oracles = place.oracles(data, "--delay", "~500ms", "--loss", "0.1")
     with (
         Tape(servers, names.journal, PARTITIONS) as journal,
@@ -193,21 +214,27 @@ def run(
         AnswerTimes(servers, names.predictions, PARTITIONS) as answers,
     ):
         group = Group(fleet, old, new)
-        fleet.wait_until_ready()
+        with phase("first start"):
+            fleet.wait_until_ready()
         load.start()
         try:
             roll(group, options.seconds)
             word = new_word(group, fleet, place, load.keys, learner, options.seconds)
         finally:
-            load.stop()
-        drained = place.drain(fleet)
-        live_models = models(fleet, load.keys)
-        journal.stop()
-        logs: dict[SourceName, SourceTape] = {"instances": instances, "labels": labels}
-        for source, tape in logs.items():
-            tape.wait_for(dict(enumerate(log_ends(servers, getattr(names, source), PARTITIONS))))
-    findings = check(servers, place.prefix, PARTITIONS, load.sent, values(journal.records))
-    undisturbed = Reference(names, values(journal.records), logs).models()
+            with phase("end of the load"):
+                load.stop()
+        with phase("drain"):
+            drained = place.drain(fleet)
+        with phase("models and logs"):
+            live_models = models(fleet, load.keys)
+            journal.stop()
+            logs: dict[SourceName, SourceTape] = {"instances": instances, "labels": labels}
+            for source, tape in logs.items():
+                tape.wait_for(dict(enumerate(log_ends(servers, getattr(names, source), PARTITIONS))))
+    with phase("check"):
+        findings = check(servers, place.prefix, PARTITIONS, load.sent, values(journal.records))
+    with phase("replay"):
+        undisturbed = Reference(names, values(journal.records), logs).models()
     return {
         "old": old.name,
         "guarantee": options.guarantee,

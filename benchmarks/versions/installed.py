@@ -22,7 +22,7 @@ ROOT: Final = Path(__file__).parents[2]
 WARM: Final = """import sys
 from core.spec import Spec
 from streamapp.worker.compile_ahead import warm_kernels
-warm_kernels(Spec.parse(sys.argv[1]))
+warm_kernels(*map(Spec.parse, sys.argv[1:]))
 """
 SOURCES: Final = ("pyproject.toml", "README.md", "LICENSE", "NOTICE", "core", "topics", "streamapp")
 
@@ -48,9 +48,9 @@ class Installed:
         """The directory that has the packages of the release."""
         return self.directory / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
 
-    def warm(self, spec: Mapping[str, object]) -> None:
-        """Compile the kernels that models of a spec need, before workers start side by side."""
-        _run(self.directory / "bin" / "python", "-c", WARM, json.dumps(spec), cwd=self.directory)
+    def warm(self, *specs: Mapping[str, object]) -> None:
+        """Compile the kernels that models of these specs need, before workers start side by side."""
+        _run(self.directory / "bin" / "python", "-c", WARM, *map(json.dumps, specs), cwd=self.directory)
 
 
 def newest_tag() -> str:
