@@ -15,10 +15,10 @@ from streamapp.worker.blocking_calls import run_blocking
 async def give_back() -> None:
     """Free cycles, which takes milliseconds of the event loop, and then give free memory back in a thread."""
     gc.collect()
-    await run_blocking(_trim)
+    await run_blocking(trim)
 
 
-def _trim() -> None:
+def trim() -> None:
     """Have glibc return its free pages; other C libraries have no such call."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:

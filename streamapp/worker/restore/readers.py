@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, Generic, Protocol, TypeVar
 
+from streamapp.worker.freed_memory import trim
+
 IDLE_S: Final = 10.0
 """How long idle readers are kept: long enough for the partitions of one assignment."""
 
@@ -79,6 +81,8 @@ class Readers(Generic[R]):
         with self._lock:
             idle, self._idle = self._idle, []
         _close(idle)
+        if idle:
+            trim()  # their buffers were the most of what a restore needed
 
 
 def _close(readers: Sequence[Reader]) -> None:
