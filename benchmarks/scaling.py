@@ -164,12 +164,12 @@ def sizes(text: str) -> list[tuple[int, int]]:
     return [(partitions, models) for partitions, models in pairs]
 
 
-def costs_of(file: str) -> Costs:
-    """Return the costs of a file; argparse reports a wrong one."""
+def costs_of(file: Path | None) -> Costs:
+    """Return the costs of a file (default: those of `grove plan`); a wrong one ends the program."""
     try:
-        return read_costs(Path(file))
+        return Costs() if file is None else read_costs(file)
     except UsageError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
+        sys.exit(str(error))
 
 
 def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
@@ -196,9 +196,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
         "--commit-ms", type=number_within(int, 1), help="commit interval; default: 100 ms / share"
     )
     parser.add_argument("--session-ms", type=number_within(int, 1), default=45_000, help="session timeout")
-    parser.add_argument(
-        "--costs", type=costs_of, default=Costs(), metavar="FILE", help="JSON of --fit, for the prediction"
-    )
+    parser.add_argument("--costs", type=Path, metavar="FILE", help="JSON of --fit, for the prediction")
     parser.add_argument("--json", action="store_true", help="one line for each, as it is known")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--fit", action="store_true", help="measure one worker and print costs for grove plan")
@@ -221,15 +219,16 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
 
 def main() -> int:
     flags = arguments()
+    costs = costs_of(flags.costs)
     warm_kernels(TaskConfig(model_spec=spec("nba")).default_spec())
     with broker() as bootstrap:
         if flags.rebalance:
             lines = measure_rebalance(flags, bootstrap)
         elif flags.fit:
-            print(json.dumps(asdict(Scaling(flags, bootstrap, flags.costs).fitted()), indent=1))
+            print(json.dumps(asdict(Scaling(flags, bootstrap, costs).fitted()), indent=1))
             return 0
         else:
-            lines = Scaling(flags, bootstrap, flags.costs).lines()
+            lines = Scaling(flags, bootstrap, costs).lines()
         for line in lines:
             print(json.dumps(line, indent=None if flags.json else 2), flush=True)
     return 0

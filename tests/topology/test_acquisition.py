@@ -16,7 +16,7 @@ from topics.columns.records import Features
 
 BUYS: dict[str, Any] = {"name": "path", "explore": 0.001, "timeout_ms": 1000}
 """One record in a thousand is bought whole: none of the few here."""
-SCHEMA = {
+SCHEMA: dict[str, Any] = {
     "attributes": [{"name": "x"}, {"name": "y"}, {"name": "c", "kind": "nominal", "open": True}],
     "classes_open": True,
     "max_classes": 3,
@@ -34,8 +34,8 @@ def partition(spec: dict[str, Any] | None = None, *, acquire: Any = None, **sett
     return trained_partition
 
 
-def trained(here: Partition, key: str) -> None:
-    here.control("create", key=key, schema=SCHEMA)
+def trained(here: Partition, key: str, schema: dict[str, Any] = SCHEMA) -> None:
+    here.control("create", key=key, schema=schema)
     draw = random.Random(1)
     for number in range(40):
         x = draw.choice([draw.uniform(0, 4), draw.uniform(6, 10)])
@@ -73,6 +73,18 @@ def test_only_what_the_path_tests_is_asked_for_and_the_answer_says_what_was_boug
     assert prediction["acquired"] == {"features": ["x"], "cost": 1.0, "stop": "one_region"}
     assert here.task.open_episodes == 0
     assert here.task.counters["episodes.one-region"] == 1
+
+
+def test_a_category_that_the_schema_lacks_is_not_shown_as_another_one() -> None:
+    here = Partition(config({"acquire": BUYS} | ALWAYS))
+    closed = [*SCHEMA["attributes"][:2], {"name": "c", "kind": "nominal", "values": ["red", "blue"]}]
+    trained(here, "m", {**SCHEMA, "attributes": closed})
+    here.instances({"id": "a", "features": {"y": 3.0, "c": "green"}})
+    (request,) = here.feature_requests
+    assert request["features"] == ["x"]
+    assert request["known"] == {"y": 3.0}
+    here.feed(value({"id": "a", "features": {"x": 9.0}}))
+    assert here.predictions[-1]["label"] == "high"
 
 
 def test_a_record_that_brings_what_the_path_needs_is_answered_at_once() -> None:

@@ -73,19 +73,23 @@ class Experiment(Protocol):
         """Return the tables and charts of all cells; rows: parameters and results of each."""
 
 
-def names() -> tuple[str, ...]:
-    """Return the names of all experiments, sorted: `lft-sea` for `lft/lft_sea.py`."""
+def _modules() -> dict[str, str]:
+    """Return the module of each experiment by name: `lft-sea` for `lft/lft_sea.py`."""
     package = importlib.import_module("streamapp.lab.experiments")
-    modules = pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
-    files = (module.name.rpartition(".")[2] for module in modules)
-    return tuple(sorted(name.replace("_", "-") for name in files if name.startswith(PAPERS)))
+    modules = (module.name for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."))
+    files = {module.rpartition(".")[2]: module for module in modules}
+    return {file.replace("_", "-"): module for file, module in files.items() if file.startswith(PAPERS)}
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all experiments, sorted."""
+    return tuple(sorted(_modules()))
 
 
 def experiment(name: str) -> Experiment:
     """Return the module of an experiment; UsageError with all names if there is none."""
-    if name not in names():
-        message = f"unknown experiment {name!r}; known: {', '.join(names())}"
+    modules = _modules()
+    if name not in modules:
+        message = f"unknown experiment {name!r}; known: {', '.join(sorted(modules))}"
         raise UsageError(message)
-    module = name.replace("-", "_")
-    folder = module.partition("_")[0]
-    return cast(Experiment, importlib.import_module(f"streamapp.lab.experiments.{folder}.{module}"))
+    return cast(Experiment, importlib.import_module(modules[name]))

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib
+from pathlib import Path
 
 import pytest
+
+from benchmarks.scaling import costs_of
 
 
 @pytest.mark.parametrize(
@@ -23,7 +26,6 @@ import pytest
         ("scaling:arguments", "--models 0", "--models: 0 must be at least 1"),
         ("scaling:arguments", "--zipf nan", "--zipf: nan must be from 0.0 to 5.0"),
         ("scaling:arguments", "--commit-ms 0", "--commit-ms: 0 must be at least 1"),
-        ("scaling:arguments", "--costs /missing", "--costs /missing cannot be read"),
         ("outages:arguments", "--turns 0", "--turns: 0 must be at least 1"),
     ],
 )
@@ -35,3 +37,8 @@ def test_a_number_out_of_bounds_is_named(
         getattr(importlib.import_module(f"benchmarks.{module}"), name)(words.split())
     assert ended.value.code == 2
     assert text in capsys.readouterr().err
+
+
+def test_costs_that_cannot_be_read_end_the_program() -> None:
+    with pytest.raises(SystemExit, match="--costs /missing cannot be read"):
+        costs_of(Path("/missing"))

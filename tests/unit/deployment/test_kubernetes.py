@@ -49,7 +49,7 @@ def test_a_pod_runs_with_few_rights(manifest):
 @pytest.mark.parametrize("manifest", WORKLOADS, ids=str)
 def test_a_container_is_pinned(manifest):
     for container in manifest.containers():
-        assert re.fullmatch(r"[a-z0-9./-]+:\d+(\.\d+)+", container["image"])
+        assert re.fullmatch(r"[a-z0-9./-]+:\d+(\.\d+)+(\.dev\d+)?", container["image"])
 
 
 @pytest.mark.parametrize("manifest", WORKLOADS, ids=str)

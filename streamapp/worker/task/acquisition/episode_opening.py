@@ -187,7 +187,8 @@ class AcquiringRun(InstancesRun):
         record = int(self.batch.record[row])
         x = features.copy()
         status = np.where(np.isnan(x), UNKNOWN, KNOWN).astype(np.int8)
-        status[self._given] = KNOWN  # values without a code
+        status[self._given] = KNOWN
+        x[self._given] = np.where(x[self._given] < 0.0, np.nan, x[self._given])  # categories without a code
         number = (self.raw.offsets[record] << ROW_BITS) + int(self.batch.row[row])
         self.course.answers.give_name(name)
         if acquirer.writes:
