@@ -23,6 +23,7 @@ from core.schema.schema import Schema
 from core.spec import Spec
 from streamapp.errors import UsageError
 from streamapp.lab.datasets import Declared, FollowingSchema
+from streamapp.worker.task.effects.model_events import set_figures
 
 if TYPE_CHECKING:
     from topics.readers import Batch, Dataset
@@ -349,11 +350,9 @@ def _curve(model: Model) -> dict[str, Any]:
 
 def _sets(model: Model) -> dict[str, float | None]:
     """The coverage and size of the conformal sets; None: no label was judged, or the model has none."""
-    sets = model.coverage()
-    if sets is None:
-        return dict.fromkeys(("coverage", "coverage_low", "coverage_high", "set_size"))
-    figures = zip(("coverage", "coverage_low", "coverage_high"), sets.coverage, strict=True)
-    return {name: defined(value) for name, value in figures} | {"set_size": defined(sets.size)}
+    names = ("coverage", "coverage_low", "coverage_high", "set_size")
+    members: dict[str, float | None] = dict.fromkeys(names) | defined(set_figures(model.coverage()))
+    return members
 
 
 def _purchases(model: Model) -> dict[str, float | None]:

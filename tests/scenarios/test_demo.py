@@ -249,7 +249,8 @@ def test_a_broker_that_is_not_there_is_found_before_anything_is_compiled(tmp_pat
     out, err = demo.communicate(timeout=120)
     assert demo.returncode == 1
     assert out == ""
-    *steps, mistake = err.splitlines()
-    assert steps == ["creating topics …"], "said at once, beside --json too"
+    step, *waits, mistake = err.splitlines()
+    assert step == "creating topics …", "said at once, beside --json too"
+    assert all(line.startswith("waiting, ") for line in waits), "on a busy machine"
     assert mistake.startswith("grove: bootstrap.servers=127.0.0.1:1 did not answer")
     assert list(cache.rglob("*.nbi")) == []

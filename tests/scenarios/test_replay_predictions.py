@@ -87,6 +87,7 @@ def offline(dataset: Dataset) -> tuple[list[Answer], list[dict[str, Any]], Model
             curve = table.model(index).learning_curve()
             assert curve is not None
             members |= defined(curve.to_dict()) | {"challenge": None}
+            members |= dict.fromkeys(("coverage", "coverage_low", "coverage_high", "set_size"))
             evaluations.append(members | {"classes": dict(seen)})
     return answers, evaluations, table.model(index)
 

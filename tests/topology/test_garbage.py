@@ -66,7 +66,9 @@ def labels(partition: Partition) -> None:
 def test_a_run_leaves_no_cycles(work: Callable[[Partition], None]) -> None:
     partition = Partition(config(ALWAYS))
     work(partition)  # compiles kernels and fills caches
-    assert garbage_of(lambda: work(partition)) == {}
+    # A run that compiles one more kernel leaves cycles of the compiler; a cycle of ours is left by every run.
+    garbage = [garbage_of(lambda: work(partition)) for _ in range(3)]
+    assert {} in garbage, min(garbage, key=len)
 
 
 def garbage_of(work: Callable[[], None]) -> Counter[str]:

@@ -21,6 +21,7 @@ from streamapp.tools.offline.audit import audit
 from streamapp.tools.offline.installation import Installation
 from streamapp.tools.offline.model_differences import differences
 from streamapp.tools.offline.place import Place
+from streamapp.worker.task.effects.model_events import set_figures
 from streamapp.worker.task.models.files.exported import ExportedModel, read_exported
 from topics.codecs import decode_instances
 from topics.columns.records import Instances
@@ -171,8 +172,9 @@ def measured(model: Model) -> dict[str, Any] | None:
         return None
     codes = range(len(measures.classes))
     most = sorted(codes, key=lambda code: (-measures.classes[code].labels, code))[:CLASSES_MAX]
-    figures: dict[str, Any] = defined(named(measures, model.schema.classes, most))
-    return figures
+    figures = named(measures, model.schema.classes, most) | set_figures(model.coverage())
+    members: dict[str, Any] = dict.fromkeys(TITLES.values()) | defined(figures)
+    return members
 
 
 def measure_lines(measures: dict[str, Any] | None) -> list[str]:
@@ -221,7 +223,7 @@ def curve_lines(curve: dict[str, Any] | None) -> list[str]:
 
 
 def _interval(figures: dict[str, Any], name: str) -> str:
-    low, high = figures[f"{name}_low"], figures[f"{name}_high"]
+    low, high = figures.get(f"{name}_low"), figures.get(f"{name}_high")
     ends = "" if low is None or high is None else f" ({low:.3f} to {high:.3f})"
     return f"{figures[name]:.3f}{ends}"
 

@@ -206,14 +206,14 @@ def _evaluation(
         **{name: getattr(evaluation, name) for name in _MEASURES},
         **figures,
         **curve,
-        **_coverage(event.sets),
+        **set_figures(event.sets),
         version=evaluation.labels,
         classes={classes[code]: judged[code] for code in most[:CLASSES_MAX]},
         challenge=challenge,
     )
 
 
-def _coverage(sets: Coverage | None) -> dict[str, Any]:
+def set_figures(sets: Coverage | None) -> dict[str, Any]:
     """Return the members of an evaluation about conformal sets; none if the model has no sets."""
     if sets is None:
         return {}

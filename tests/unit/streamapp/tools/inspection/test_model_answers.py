@@ -14,7 +14,7 @@ from streamapp.tools.inspection import model_answers
 from streamapp.tools.inspection.model_answers import ModelAnswers, drawn, node_rows
 from streamapp.web.tree.outline_rows import OutlineRows
 from streamapp.worker.task.models.files.exported import ExportedModel
-from tests.topology.partition import NEVER, QUICK, Partition, config
+from tests.topology.partition import ALWAYS, NEVER, QUICK, Partition, config
 from topics.columns.records import RawRecords
 
 
@@ -165,3 +165,14 @@ def test_a_tree_with_many_classes_is_drawn_with_fewer_nodes(
 ) -> None:
     monkeypatch.setattr(model_answers, "WEIGHTS_MAX", 8)
     assert 1 <= len(drawn(partition.model())) <= 4, "two classes"
+
+
+@pytest.mark.parametrize("conformal", [{}, {"conformal": {"alpha": 0.1}}])
+def test_measures_name_the_coverage_of_sets_where_a_model_has_them(conformal: dict[str, Any]) -> None:
+    here = Partition(config(ALWAYS | {"learner": QUICK} | conformal))
+    for start in range(0, 200, 20):
+        rows = ({"features": {"x": x}, "label": "hi" if x > 9 else "lo"} for x in range(start % 20, 20))
+        here.instances(*rows)
+    lines = "\n".join(model_answers.measure_lines(model_answers.measured(here.model())))
+    assert "log-loss" in lines
+    assert ("coverage of the sets" in lines, "classes in a set" in lines) == (bool(conformal),) * 2
