@@ -26,10 +26,26 @@ from topics.errors import AbortedError, BrokerError, FencedError
 
 logger = logging.getLogger(__name__)
 
-TIMEOUT_MS: Final = 10_000
-"""How long a dead producer's open transaction hides later records, if no producer takes over its id."""
+TIMEOUT_MS: Final = 30_000
+"""How long a dead producer's open transaction hides later records, if no producer takes over its id.
+
+No record may wait longer for its broker. If a replica dies, the leader waits for it until the controllers
+give it up (`broker.session.timeout.ms`, 9 s) and the partition has fewer replicas in sync. With less time
+than that and some more, each failure of a broker would abort a transaction.
+"""
+
+SOCKET_MS: Final = 10_000
+"""How long a request may be unanswered before its connection is taken for dead, and the request is repeated.
+
+librdkafka's own value would be that of the whole transaction.
+"""
 
 STEP_S: Final = 5.0
+
+OFFSETS_S: Final = 15.0
+"""Time for the step that cannot be repeated: if the group's coordinator does not take the offsets in this
+time, librdkafka fails the transaction. The coordinator, too, waits for a dead replica to be given up.
+"""
 
 NOTHING: Final[Mapping[tuple[str, int], str]] = {}
 NO_OFFSETS: Final[Mapping[tuple[str, int], int]] = {}
@@ -40,8 +56,8 @@ the transaction coordinator for good, in the middle of a step. A new client find
 client's transaction.
 """
 
-ABORT_S: Final = 15.0
-"""The same for an abort, where waiting gains nothing."""
+ABORT_S: Final = STEP_S
+"""The same for an abort, where waiting gains nothing: a new client ends the transaction, too."""
 
 PAUSE_S: Final = 0.1
 """Pause between two attempts: most steps wait for the broker themselves, but some errors come at once."""
@@ -81,6 +97,7 @@ class TransactionalSender(Sender):
             {
                 **RECOVERY,
                 **QUICK_RETRIES,
+                "socket.timeout.ms": min(SOCKET_MS, timeout_ms),
                 **kafka,
                 "transactional.id": transactional_id,
                 "transaction.timeout.ms": timeout_ms,
@@ -107,7 +124,7 @@ class TransactionalSender(Sender):
         with self._opening:
             while not self.is_open:
                 try:
-                    self._patiently(lambda: self._wait(self._producer.init_transactions, STEP_S))
+                    self._patiently(lambda: self._wait(STEP_S, self._producer.init_transactions))
                     self.is_open = True
                 except StuckError as error:
                     self._replace(error)
@@ -148,9 +165,9 @@ class TransactionalSender(Sender):
         ]
         if positions:
             self._patiently(
-                lambda: self._wait(self._producer.send_offsets_to_transaction, positions, group, STEP_S)
+                lambda: self._wait(OFFSETS_S, self._producer.send_offsets_to_transaction, positions, group)
             )
-        self._patiently(lambda: self._wait(self._producer.commit_transaction, STEP_S))
+        self._patiently(lambda: self._wait(STEP_S, self._producer.commit_transaction))
         self.in_transaction = False
         self.check()
 
@@ -165,7 +182,7 @@ class TransactionalSender(Sender):
             self._forget_offered()
         try:
             if self.in_transaction:
-                self._patiently(lambda: self._wait(self._producer.abort_transaction, STEP_S), ABORT_S)
+                self._patiently(lambda: self._wait(STEP_S, self._producer.abort_transaction), ABORT_S)
             if self._failures.fatal is not None:
                 raise self._failures.fatal
         except BrokerError as error:
@@ -238,15 +255,17 @@ class TransactionalSender(Sender):
             finally:
                 self.call = None
 
-    def _wait(self, call: Callable[..., object], *arguments: object) -> None:
-        """Run a call that waits for the broker for at most STEP_S; StuckError if it never returns."""
+    def _wait(self, seconds: float, call: Callable[..., object], *arguments: object) -> None:
+        """Run a call that waits for the broker for at most `seconds`, its last argument; StuckError if it
+        never returns.
+        """
         try:
-            self._client_calls.run(lambda: call(*arguments))
+            self._client_calls.run(lambda: call(*arguments, seconds))
         except AbandonedCallError:
             self._client_calls = ClientCalls()
             message = (
                 f"the Kafka client has not returned from a call for {MAX_CHECKS * CHECK_S:g} s, though it "
-                f"was given {STEP_S:g}"
+                f"was given {seconds:g}"
             )
             raise StuckError(message) from None
 

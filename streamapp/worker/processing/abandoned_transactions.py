@@ -28,7 +28,7 @@ from topics.errors import TopicsError
 logger = logging.getLogger(__name__)
 
 TIMEOUT_S: Final = 20.0
-"""After this time the broker itself has ended the transaction."""
+"""Time for one attempt; without one, the broker ends the transaction after `transaction.timeout.ms`."""
 
 UNKNOWN: Final = (KafkaException, TopicsError, TimeoutError)
 

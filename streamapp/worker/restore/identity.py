@@ -14,7 +14,11 @@ from topics.clients.access import denied_kind
 from topics.clients.cluster import Cluster, refresh_metadata
 from topics.errors import BrokerError
 
-REQUEST_S: Final = 10.0
+FIRST_S: Final = 2.0
+"""Time for a request. The client may wait for a broker that is away while others answer, so a request that
+got no answer is repeated with new metadata, with more time for brokers that are merely slow.
+"""
+REQUEST_S: Final = 10.0  # at most
 
 _NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 
@@ -25,11 +29,12 @@ class Identity:
     def __init__(self, kafka: Mapping[str, Any]) -> None:
         """`kafka`: client properties under Kafka's names."""
         self._cluster = Cluster(kafka, REQUEST_S)
+        self._request_s = FIRST_S
 
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
         """Return the current id of each topic; NotYetError if the broker does not return it."""
         asked = TopicCollection(list(topics))
-        futures = self._cluster.client.describe_topics(asked, request_timeout=REQUEST_S)
+        futures = self._cluster.client.describe_topics(asked, request_timeout=self._request_s)
         ids = {}
         for topic, future in futures.items():
             described = str(self._answer(future, topic).topic_id)
@@ -39,7 +44,7 @@ class Identity:
     def check_led(self, topic: str, partition: int) -> None:
         """Raise NotYetError if a partition has no leader: reading it would wait for one."""
         asked = TopicCollection([topic])
-        futures = self._cluster.client.describe_topics(asked, request_timeout=REQUEST_S)
+        futures = self._cluster.client.describe_topics(asked, request_timeout=self._request_s)
         leaders = {
             described.id: described.leader for described in self._answer(futures[topic], topic).partitions
         }
@@ -54,17 +59,18 @@ class Identity:
             futures = self._cluster.client.list_offsets(
                 {here: OffsetSpec.latest()},  # type: ignore[no-untyped-call]
                 isolation_level=level,
-                request_timeout=REQUEST_S,
+                request_timeout=self._request_s,
             )
             ends.append(int(self._answer(futures[here], topic).offset))
         return ends[0] < ends[1]
 
     def _answer(self, future: Any, topic: str) -> Any:
         try:
-            return future.result(2 * REQUEST_S)
+            answer = future.result(2 * REQUEST_S)
         except KafkaException as failure:
             error: KafkaError = failure.args[0]
             if denied_kind(error.code()) is None:
+                self._request_s = min(2 * self._request_s, REQUEST_S)
                 refresh_metadata(self._cluster.client, failure, topic, REQUEST_S)
                 message = f"topic {topic}: {error.str()}"
                 raise NotYetError(message) from None
@@ -72,3 +78,5 @@ class Identity:
         except TimeoutError:
             message = f"topic {topic}: the broker does not answer"
             raise NotYetError(message) from None
+        self._request_s = FIRST_S
+        return answer

@@ -169,7 +169,7 @@ class TestRules:
             ),
             (
                 {"commit_interval_ms": 30_000},
-                "commit.interval.ms=30000 must be less than transaction.timeout.ms=10000 with "
+                "commit.interval.ms=30000 must be less than transaction.timeout.ms=30000 with "
                 "processing.guarantee=exactly_once",
             ),
             (

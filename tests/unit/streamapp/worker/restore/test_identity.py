@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import TopicCollection
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
 
 from streamapp.errors import NotYetError
 from streamapp.worker.restore.identity import Identity
@@ -39,3 +39,29 @@ def test_a_partition_without_a_leader_is_told(led: Callable[[dict[int, str | Non
     for number in (1, 2):
         with pytest.raises(NotYetError, match=f"journal-{number}: no leader is known"):
             here.check_led("journal", number)
+
+
+def test_a_request_without_an_answer_is_repeated_soon_and_then_with_more_time() -> None:
+    """The client may wait for a broker that is away although another one would answer."""
+    seconds: list[float] = []
+    answers = [KafkaException(KafkaError(KafkaError._TIMED_OUT, "waiting for controller"))] * 4
+
+    def describe_topics(wanted: TopicCollection, request_timeout: float) -> dict[str, Future[Any]]:
+        seconds.append(request_timeout)
+        answer: Future[Any] = Future()
+        if answers:
+            answer.set_exception(answers.pop())
+        else:
+            answer.set_result(SimpleNamespace(topic_id="an id"))
+        return {"journal": answer}
+
+    here: Any = Identity({"bootstrap.servers": "none:1"})
+    here._cluster._client = SimpleNamespace(
+        describe_topics=describe_topics, list_topics=lambda *topic, timeout: None
+    )
+    for _ in range(4):
+        with pytest.raises(NotYetError, match="waiting for controller"):
+            here.topic_ids(["journal"])
+    for _ in range(2):
+        assert here.topic_ids(["journal"]) == {"journal": "an id"}
+    assert seconds == [2, 4, 8, 10, 10, 2]
