@@ -13,6 +13,7 @@ from streamapp.settings.clients import faust_arguments, librdkafka_properties
 from streamapp.worker.driver import kafkabatch
 from streamapp.worker.driver.consumer import Consumer
 from streamapp.worker.driver.faust_app import App, DriverOptions, Wiring
+from streamapp.worker.driver.tables import Tables
 from streamapp.worker.gauges import manager_gauges, schema_gauges
 from streamapp.worker.group_check import check_again
 from streamapp.worker.observability.health import Health
@@ -66,6 +67,7 @@ def create_app(
         # A directory of another prefix must not be used for this worker's table.
         datadir=str(settings.state_dir / instance / f"topics-{settings.topics_prefix}"),
         store="rocksdb://",
+        TableManager=Tables,
         table_standby_replicas=settings.num_standby_replicas,
         cython_optimizations=True,
         stream_buffer_maxsize=16,  # deliveries; the driver has only one under way

@@ -328,6 +328,18 @@ class Worker(faust.Worker):
         self._flag_as_shutdown_by_signal()
         self.loop.call_soon_threadsafe(self._schedule_shutdown, signal.Signals(number))
 
+    def _gather_all(self) -> None:
+        # Everything is stopped and committed. mode would wait a second for timers that run for ever, and
+        # cancel them only then; the partitions wait meanwhile for the next process of this member.
+        left = asyncio.all_tasks(self.loop)
+        for task in left:
+            task.cancel()
+        if left:
+            self.loop.run_until_complete(asyncio.wait(left))
+
+    async def _sentinel_task(self) -> None:
+        """End at once: mode's waits a second, in which nothing happens."""
+
 
 def check_topics(settings: Settings) -> tuple[int, bool]:
     """Return the partition count of the topics, and whether the topics of feature acquisition exist.

@@ -13,6 +13,7 @@ from typing import Any, cast
 import pytest
 from faust.app.base import App as FaustApp
 from faust.stores.rocksdb import Store
+from faust.tables.manager import TableManager
 from faust.tables.recovery import Recovery
 from faust.transport import drivers
 from faust.transport.conductor import Conductor
@@ -20,6 +21,7 @@ from faust.transport.consumer import Consumer as BaseConsumer
 from faust.transport.consumer import Fetcher, ThreadDelegateConsumer
 from faust.transport.drivers import aiokafka as driver
 from faust.types import ConsumerMessage
+from mode import Worker
 from mode.threads import ServiceThread
 from mode.utils.queues import FlowControlEvent
 
@@ -158,6 +160,19 @@ def test_a_message_carries_any_value_and_its_generation() -> None:
     message = ConsumerMessage("t", 0, 1, 0.0, 0, None, None, b"", None, generation_id=7)
     message.value = given  # type: ignore[assignment]
     assert (message.value, message.generation_id) == (given, 7)
+
+
+def test_tables_start_and_workers_end_as_faust_and_mode_do_but_without_their_second_of_waiting() -> None:
+    begin = source(TableManager.on_start)
+    assert begin.endswith(
+        "await self.sleep(1.0) if not self.should_stop: "
+        "await self._update_channels() await self.recovery.start() "
+    )
+    end = source(Worker._shutdown_loop)
+    parts = [end.index(part) for part in ("self._gather_all()", "self._sentinel_task()", "self.loop.close()")]
+    assert parts == sorted(parts)
+    assert source(Worker._sentinel_task).endswith("await asyncio.sleep(1.0) ")
+    assert "task.cancel()" in source(Worker._gather_all)
 
 
 def test_the_threads_loop_is_the_one_we_schedule_on() -> None:
