@@ -14,10 +14,11 @@ The protocol of a commit, numbered as in the code here, in `commit_schedule.py` 
     7. The committed positions and manifests are noted. The cuts of step 2 begin to be written as snapshots;
        their manifests go with step 1 of a later commit.
 
-If any of the steps 3 to 6 finds that the transaction cannot be committed, it is aborted. The tasks are then
-ahead of the committed state: all are dropped, the worker joins the group again, and each partition is
-restored like a newly assigned one (`streamapp/worker/restore`). If the outcome of the transaction is unknown,
-the worker ends.
+If any of the steps 3 to 6 finds that the transaction cannot be committed, it is aborted. Tasks that have
+processed anything since their last commit are then ahead of the committed state, and are dropped. The worker
+joins the group again, and each partition comes back like one that is revoked and assigned again: restored
+(`streamapp/worker/restore`), or with its task if nothing of it was undone. If the outcome of the transaction
+is unknown, the worker ends.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -94,6 +95,8 @@ class Committer:
         self._in_client = partial(run_watched, call=lambda: self._transactions.call)
         self._committing: asyncio.Task[bool] | None = None
         self._aborts = 0  # since the last commit that succeeded
+        self.dropped = 0
+        """How many times the tasks that are ahead of the committed state were dropped."""
 
     async def open(self) -> None:
         """Return when no predecessor of this worker has an open transaction; HungError."""
@@ -186,7 +189,8 @@ class Committer:
             dirty = self._partitions.uncommitted(membership)
             transaction = self._close(membership, dirty)  # 1.
             kept = self._cut_tasks(membership)  # 2.
-        if transaction.records and not await self._transact(transaction):  # 3. to 6.
+        undone = transaction.records.keys() | kept.keys()
+        if transaction.records and not await self._transact(transaction, undone):  # 3. to 6.
             return False
         async with self._snapshots.tasks_lock:
             for number, records in transaction.records.items():  # 7.
@@ -236,10 +240,11 @@ class Committer:
                 kept[number] = state, state.task.cut(), dict(state.ledger.positions)
         return kept
 
-    async def _transact(self, transaction: Transaction) -> bool:
+    async def _transact(self, transaction: Transaction, undone: Collection[int]) -> bool:
         """Take the steps 3 to 6; return whether the transaction is committed.
 
-        If it is not, all tasks that were here before are dropped.
+        If it is not, the tasks of the partitions `undone` are dropped, and those that have processed anything
+        since the cut.
         """
         if self._traces is not None:
             self._traces.cut(transaction.offsets)
@@ -248,7 +253,7 @@ class Committer:
                 partial(self._in_client, partial(self._transactions.commit, transaction))
             )
         except AbortedError as error:
-            await self._abort(error)
+            await self._abort(error, undone)
             return False
         self._aborts = 0
         self._health.committed()
@@ -267,22 +272,30 @@ class Committer:
 
     # -- going back, and the end ----------------------------------------------------------------------------
 
-    async def abort_unless_dropped(self, here: Mapping[int, Partition], reason: AbortedError) -> None:
+    async def abort_unless_dropped(
+        self, here: Mapping[int, Partition], reason: AbortedError, dropped: int
+    ) -> None:
         """Abort because a run of these partitions found that the transaction cannot be committed.
 
-        Do nothing if the current commit aborts, or has aborted: then none of the partitions is here any more.
-        The client takes one step at a time, so a run and a commit that fail at the same time mean the same
-        transaction. No commit can begin in between: the runs have the lock.
+        Do nothing if the current commit aborts, or has aborted, since `dropped` was read, which was before
+        the run. The client takes one step at a time, so a run and a commit that fail at the same time mean
+        the same transaction. No commit can begin in between: the runs have the lock.
         """
+        if self.dropped != dropped:
+            return
+        for number, partition in here.items():  # a task may be ahead of its ledger, which looks committed
+            if self._partitions.get(number) is partition:
+                self._partitions.drop(number)
         if self._committing is not None:
             await asyncio.wait([self._committing])
-        if self.failed:
-            return
-        if any(self._partitions.get(number) is partition for number, partition in here.items()):
+        if not self.failed and self.dropped == dropped:
             await self._abort(reason)
 
-    async def _abort(self, reason: AbortedError) -> None:
-        """Go back to the committed state: drop the tasks, which are ahead of it, and join the group again."""
+    async def _abort(self, reason: AbortedError, undone: Collection[int] = ()) -> None:
+        """Go back to the committed state: drop the tasks that are ahead of it, and join the group again.
+
+        `undone`: partitions whose entries or cuts are lost with the transaction.
+        """
         logger.warning("a transaction is aborted, its records will be processed again: %s", reason)
         self._metrics.transactions_aborted.inc()
         if self._traces is not None:
@@ -294,8 +307,12 @@ class Committer:
         async with self._snapshots.tasks_lock:
             self.schedule.forget()
             self._driver.abandon()
-            for number in list(self._partitions):
-                self._partitions.drop(number)
+            self.dropped += 1
+            for number, partition in list(self._partitions.items()):
+                if number in undone or partition.stopped is not None or not partition.ledger.is_empty:
+                    self._partitions.drop(number)
+                else:
+                    partition.membership = None  # nothing of it is committed until it is assigned again
         try:
             await self._in_client(self._transactions.abort)
         except AbortedError as error:  # the broker is away, and the stop did not wait longer

@@ -160,11 +160,12 @@ class TaskManager:
         here = {number: state for number, state in here.items() if self._is_ours(delivery, number, state)}
         if not here:
             return
+        dropped = self.committer.dropped
         try:
             await self._compute(delivery, [run for run in group if run.raw.partition in here], here)
             await self.committer.room()
         except AbortedError as error:
-            await self.committer.abort_unless_dropped(here, error)
+            await self.committer.abort_unless_dropped(here, error, dropped)
             return
         except Exception as error:  # noqa: BLE001 - the driver has handed out the runs: it will call them processed
             await self.committer.end(error)

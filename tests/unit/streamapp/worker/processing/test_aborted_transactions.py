@@ -6,7 +6,7 @@ import random
 import pytest
 
 from tests.unit.streamapp.settled import settled
-from tests.unit.streamapp.worker.processing.rig import GUARANTEES, Thread, Worker, run
+from tests.unit.streamapp.worker.processing.rig import GUARANTEES, ME, SNAPSHOT_BYTES, Thread, Worker, run
 from topics.errors import AbortedError
 
 ABORTED = "grove_transactions_aborted_total"
@@ -17,23 +17,93 @@ def lost() -> AbortedError:
 
 
 @GUARANTEES
-def test_an_aborted_transaction_drops_the_tasks_and_joins_the_group_again(exactly_once: bool) -> None:
+def test_an_aborted_transaction_drops_what_it_undid_and_joins_the_group_again(exactly_once: bool) -> None:
     async def story(w: Worker) -> None:
         await w.assign(0, 1)
+        await w.deliver(0, partition=1)
+        await w.commit("all of partition 1")
         await w.deliver(0)
         w.lose_membership()
         await w.commit()
-        assert (w.group.epoch, w.offsets, w.ended) == (2, {}, None)
-        assert (w.kafka.aborts, w.group.rejoined, w.here, w.outputs.closed) == (1, 1, [], 2)
+        assert (w.group.epoch, w.offsets, w.ended) == (2, {("instances", 1): 1}, None)
+        assert (w.kafka.aborts, w.group.rejoined, w.here, w.outputs.closed) == (1, 1, [1], 1)
         assert w.metric(ABORTED) == 1
         w.join_again()
         await w.assign(0, 1)
         await w.deliver(0)
+        await w.deliver(1, partition=1)
         await w.commit("again")
-        assert w.offsets == {("instances", 0): 1}
-        assert w.outputs.tasks[0] == [0]
+        assert w.offsets == {("instances", 0): 1, ("instances", 1): 2}
+        assert (w.outputs.tasks[0], w.outputs.tasks[1], w.outputs.closed) == ([0], [0, 1], 1)
 
     run(story, exactly_once)
+
+
+@GUARANTEES
+def test_a_task_that_another_worker_left_behind_meanwhile_does_not_stay(exactly_once: bool) -> None:
+    async def story(w: Worker) -> None:
+        await w.assign(0, 1)
+        await w.deliver(0, partition=1)
+        await w.commit("all of partition 1")
+        await w.deliver(0)
+        w.lose_membership()
+        await w.commit()
+        assert w.here == [1]
+        w.kafka.another_worker_commits(1, instances=3)
+        w.join_again()
+        await w.assign(0, 1)
+        assert w.outputs.tasks[1] == [0, 1, 2]
+
+    run(story, exactly_once)
+
+
+def test_nothing_of_a_task_that_stays_is_committed_before_it_is_assigned_again() -> None:
+    async def story(w: Worker) -> None:
+        await w.assign(0, 1)
+        await w.deliver(0, partition=1)
+        await w.commit("all of partition 1")
+        await w.deliver(0)
+        w.lose_membership()
+        await w.commit()
+        w.kafka.member = ME
+        w.markers_up_to(5, partition=1)
+        await w.commit("partitions revoked")
+        assert (w.offsets, w.kafka.aborts) == ({("instances", 1): 1}, 1)
+
+    run(story)
+
+
+def test_a_task_whose_cut_is_lost_with_a_transaction_does_not_stay() -> None:
+    """Its next snapshot would lack what changed before that cut."""
+
+    async def story(w: Worker) -> None:
+        await w.assign(0, 1)
+        await w.deliver(0, partition=1, values=(bytes(SNAPSHOT_BYTES),))
+        await w.commit("a snapshot of partition 1 is due")
+        await w.until(lambda: bool(w.manager.committer.tick_due(w.clock.now)))
+        await w.deliver(0)
+        w.lose_membership()
+        await w.commit()
+        assert (w.here, w.ended) == ([], None)
+
+    run(story)
+
+
+def test_a_run_whose_outputs_are_refused_during_a_commit_that_aborts_takes_its_task_along() -> None:
+    """The task has learned records that its ledger does not have."""
+
+    async def story(w: Worker) -> None:
+        await w.assign(0, 1)
+        await w.deliver(0)
+        await w.begin_commit()
+        w.outputs.refuses = lost()
+        waiting = asyncio.ensure_future(w.deliver(0, partition=1))
+        await settled()
+        w.answer_flush(lost())
+        await waiting
+        assert (w.kafka.aborts, w.group.rejoined, w.here) == (1, 1, [])
+
+    run(story, exactly_once=False)
 
 
 @GUARANTEES
