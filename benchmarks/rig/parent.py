@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import select
 import signal
 import subprocess
 import time
@@ -45,6 +47,18 @@ class ParentMember(Member):
     def start(self) -> None:  # type: ignore[override]
         super().start({"GROVE_WEB_PORT": str(self._ports)})
         self._port = str(self._ports)
+
+    def kill(self) -> None:
+        """Kill the parent, and wait for the end of its workers, which write to disk until then."""
+        with contextlib.ExitStack() as open_files:
+            ends = []
+            for worker in self.workers:
+                with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # never started, or ended
+                    ends.append(os.pidfd_open(self.process_of(worker)))
+                    open_files.callback(os.close, ends[-1])
+            super().kill()
+            for end in ends:
+                select.select([end], [], [])
 
     def owned(self, worker: str = "") -> set[int]:
         """Return the partitions of one worker, or of all."""
