@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from core import registry
+from core.errors import ParameterError
 from core.kernels.jit import kernel
 from core.kernels.records import Record, Words
 from core.layout.model import Floats
@@ -36,9 +38,20 @@ class Detector(Parameters):
     """
 
     family: ClassVar[str] = "drift"
+    ASCENDING: ClassVar[tuple[str, ...]] = ()
+    """Names of parameters each of which must be at most the next one."""
 
     reaction: str = choice("rebuild", "rebuild", "reset", "alert")
     """Effect of a drift: a background tree takes over, a new tree starts, or only an event is reported."""
+
+    def __post_init__(self) -> None:
+        """Check the parameters, separately and in their order."""
+        Parameters.__post_init__(self)
+        for lower, upper in itertools.pairwise(self.ASCENDING):
+            least, most = getattr(self, lower), getattr(self, upper)
+            if least > most:
+                msg = f"{lower}={least} must be at most {upper}={most}"
+                raise ParameterError(msg)
 
     def initial(self) -> tuple[float, ...]:
         """Return the state of a new model."""

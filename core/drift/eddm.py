@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from core.drift.base import DRIFT, IN_CONTROL, WARNING, Detector, clear
-from core.errors import ParameterError
 from core.kernels.jit import kernel
 from core.kernels.records import Record, word
 from core.layout.model import Floats
@@ -46,6 +45,7 @@ class Plugin(Detector):
     """
 
     NUMBERS: ClassVar[tuple[str, ...]] = ("warm_up", "warning", "drift", "is_moa")
+    ASCENDING: ClassVar[tuple[str, ...]] = ("drift", "warning")
 
     warm_up: int = count(30, at_least=1)
     """Errors before the level may change."""
@@ -55,13 +55,6 @@ class Plugin(Detector):
     """Share of the largest distance below which there is a drift."""
     compat: str | None = choice(None, None, "moa")
     """The published formulas, or MOA's."""
-
-    def __post_init__(self) -> None:
-        """Check the parameters, separately and together."""
-        Detector.__post_init__(self)
-        if self.drift > self.warning:
-            msg = f"drift={self.drift} must be at most warning={self.warning}"
-            raise ParameterError(msg)
 
     def constants(self) -> tuple[float, ...]:
         """Return the parameters in the order of NUMBERS."""

@@ -8,7 +8,6 @@ from typing import ClassVar, Final
 
 from core.drift.base import DRIFT, IN_CONTROL, WARNING, Detector
 from core.drift.hddm_a import FALLS, IGNORED, RESTART
-from core.errors import ParameterError
 from core.kernels.jit import kernel
 from core.kernels.records import Record, word
 from core.layout.model import Floats
@@ -50,6 +49,7 @@ class Plugin(Detector):
     """
 
     NUMBERS: ClassVar[tuple[str, ...]] = ("drift", "warning", "weight", "fall")
+    ASCENDING: ClassVar[tuple[str, ...]] = ("drift", "warning")
 
     drift: float = number(0.001, above=0.0, below=1.0)
     """Probability that a drift is a false alarm."""
@@ -59,13 +59,6 @@ class Plugin(Detector):
     """Weight of a new input in the moving averages."""
     fall: str = choice("ignore", *FALLS)
     """Effect of a falling error rate: none, or the detector starts again, or there is a drift."""
-
-    def __post_init__(self) -> None:
-        """Check the parameters, separately and together."""
-        Detector.__post_init__(self)
-        if self.drift > self.warning:
-            msg = f"drift={self.drift} must be at most warning={self.warning}"
-            raise ParameterError(msg)
 
     def constants(self) -> tuple[float, ...]:
         """Return the parameters in the order of NUMBERS."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from core.drift.base import DRIFT, IN_CONTROL, WARNING, Detector
-from core.errors import ParameterError
 from core.kernels.jit import called, kernel
 from core.kernels.records import Record, word, words_after
 from core.layout.model import Floats
@@ -54,6 +53,8 @@ class Plugin(Detector):
     is a drift.
     """
 
+    ASCENDING: ClassVar[tuple[str, ...]] = ("warning", "drift")
+
     warm_up: int = count(129, at_least=1)
     """Labels before the level may change."""
     warning: float = number(1.773, above=0.0)
@@ -66,13 +67,6 @@ class Plugin(Detector):
     """Inputs that are kept for a new start."""
     warnings: int = count(1400, at_least=1)
     """Inputs of a warning that are a drift."""
-
-    def __post_init__(self) -> None:
-        """Check the parameters, separately and together."""
-        Detector.__post_init__(self)
-        if self.warning > self.drift:
-            msg = f"warning={self.warning} must be at most drift={self.drift}"
-            raise ParameterError(msg)
 
     def continues(self, before: Parameters) -> bool:
         """Return whether a state means the same: it must have room for as many inputs."""

@@ -50,6 +50,7 @@ class Plugin(Detector):
     """
 
     NUMBERS: ClassVar[tuple[str, ...]] = ("window", "drift", "warning", "two_sided", "is_moa")
+    ASCENDING: ClassVar[tuple[str, ...]] = ("drift", "warning")
 
     window: int = count(30, at_least=1, at_most=1000)
     """Inputs of the recent window."""
@@ -65,9 +66,6 @@ class Plugin(Detector):
     def __post_init__(self) -> None:
         """Check the parameters, separately and together."""
         Detector.__post_init__(self)
-        if self.drift > self.warning:
-            msg = f"drift={self.drift} must be at most warning={self.warning}"
-            raise ParameterError(msg)
         if self.compat == "moa" and not self.two_sided:
             msg = "two_sided=False must be true with compat='moa': a falling error rate is a drift of MOA's"
             raise ParameterError(msg)
