@@ -25,15 +25,15 @@ numeric  ``update_numeric(plan, p, statistics, label, xs, weight) -> bool``
          ``log_densities_numeric(plan, p, statistics, k, xs, scratch, out)`` adds ln f(x_a | c) of all
             attributes to out[c]; minus infinity stays (scratch: four words an attribute, two a class)
          ``densities_numeric(plan, p, statistics, k, xs, out)`` multiplies by the densities (MOA)
-         ``problem(plan, p, statistics, k) -> int`` returns the number of the sentence in PROBLEMS that
-            applies to a leaf's statistics, 0: none (core/plugin.py)
-         ``problem_shared(plan, p, model) -> int`` the same for the words that leaves share
+         ``problem_shared(plan, p, model) -> int`` as ``problem`` below, for the words that leaves share
 nominal  ``update_nominal(plan, p, statistics, label, x, weight)``
          ``masses_nominal(plan, statistics, k, start, end, out)`` writes the class masses of the values
             start … end-1 to float64[class, value - start]
          ``may_be_multiway(plan, p, values) -> bool``: whether an attribute with this number of values may get
             a branch per value
          ``log_densities_nominal``, ``densities_nominal`` as above with the whole record x
+both     ``problem(plan, p, statistics, k) -> int`` returns the number of the sentence in PROBLEMS that
+            applies to a leaf's statistics, 0: none (core/plugin.py)
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def nominal_dispatcher() -> tuple[Any, ...]:
 
 
 def problem_dispatcher() -> tuple[Any, Any]:
-    """Return ``problem(kind, …)`` and ``problem_shared(kind, …)`` over the numeric observers."""
+    """Return ``problem(kind, …)`` over all observers, ``problem_shared(kind, …)`` over the numeric ones."""
     return (
         _dispatch("problem", "plan, p, statistics, k", f"int64({_STATISTICS})", otherwise=0),
         _dispatch("problem_shared", "plan, p, model", "int64(PlanRecord, Words, ModelHeader)", otherwise=0),

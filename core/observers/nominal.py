@@ -14,7 +14,7 @@ from core.numeric.special import LN2, log2
 from core.observers.base import Observer
 from core.plugin import count, flag
 
-PROBLEMS: Final = ()
+PROBLEMS: Final = ("counts of values must be finite numbers of at least 0",)
 
 _LARGE: Final = 1e150
 """Two numbers below it have a finite product."""
@@ -208,3 +208,13 @@ def densities_nominal(plan, p, statistics: NominalCounts, k: int, x, out) -> Non
                     out[c] *= (counts[column.first + code] + 1.0) / (total + reach)
                 else:
                     out[c] = 0.0
+
+
+@kernel
+def problem(plan, p, statistics: NominalCounts, k: int) -> int:
+    """Check the counts of all classes, known or not: sums of counts pass through integers."""
+    counts = statistics.words
+    for position in range(plan.classes * plan.values):
+        if not 0.0 <= counts[position] < math.inf:
+            return 1
+    return 0

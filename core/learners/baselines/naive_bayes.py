@@ -49,7 +49,7 @@ class Plugin(ArrayLearner):
     arrays: ClassVar[tuple[Array, ...]] = (
         Array("counts", ("class",), at_least=0.0),
         Array("numeric", ("class", gaussian.STATISTICS, "numeric"), fill=gaussian.Plugin().clear),
-        Array("nominal", ("class", "value")),
+        Array("nominal", ("class", "value"), at_least=0.0),
     )
 
     def write_plan(self, ints: Ints, floats: Floats, dims: Any, blocks: Any) -> None:

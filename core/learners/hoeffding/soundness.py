@@ -76,13 +76,14 @@ leaf_ranges = range_problem(Leaf, len(_NODE_RULES))
 subtree_ranges = range_problem(Subtree, len(_LEAF_RULES))
 
 NUMERIC_OBSERVER: Final = offset(PlanRecord, "numeric_observer")
+NOMINAL_OBSERVER: Final = offset(PlanRecord, "nominal_observer")
 SCHEDULE: Final = offset(PlanRecord, "schedule")
 SUBTREE_DETECTOR: Final = offset(PlanRecord, "subtree_detector")
 NODE_PARENT: Final = offset(Node, "parent")
 NODE_SLOT: Final = offset(Node, "slot")
 AFTER_NODE: Final = offset(Leaf, "node") + 1
 
-numeric_problem, shared_problem = observers.problem_dispatcher()
+observer_problem, shared_problem = observers.problem_dispatcher()
 schedule_problem = schedules.problem_dispatcher()
 
 
@@ -266,12 +267,18 @@ def record_problem(plan: PlanRecord, tree: Tree, number: int, node: Node, leaf: 
     problem = leaf_ranges(leaf)
     if problem != SOUND:
         return problem
+    k = tree.model.classes
     if plan.numeric > 0:
         statistics = tree.numeric_statistics(plan, leaf)
         p = plan.parameters(plan.numeric_observer_at)
-        problem = numeric_problem(plan.numeric_observer, plan, p, statistics, tree.model.classes)
+        problem = observer_problem(plan.numeric_observer, plan, p, statistics, k)
         if problem != SOUND:
             return of_plugin(NUMERIC_OBSERVER, problem)
+    if plan.nominal > 0:
+        counts, p = tree.nominal_statistics(leaf), plan.parameters(plan.nominal_observer_at)
+        problem = observer_problem(plan.nominal_observer, plan, p, counts, k)
+        if problem != SOUND:
+            return of_plugin(NOMINAL_OBSERVER, problem)
     p = plan.parameters(plan.schedule_at)
     return of_plugin(SCHEDULE, schedule_problem(plan.schedule, plan, p, tree, node, leaf))
 

@@ -92,6 +92,12 @@ def candidate(row):
     return place
 
 
+def nominal_count(model, words):
+    """Return the first count of a value in the leaf record of the last node."""
+    t = int(ModelHeader.over(words).first)
+    return record(0)(model, words) + int(words[t + offset(Tree, "nominal_at")])
+
+
 NEXT, BY_CODE = offset(rate.RateState, "next"), rate.FIXED_WORDS - rate.CODES
 ROWS_USED, WIDTH = (offset(adwin.AdwinState, name) for name in ("rows_used", "width"))
 EVALUATION, DETECTOR = section("evaluation"), section("detector_state")
@@ -174,6 +180,9 @@ CASES = [
     ("query=rate", beyond(section("query_state"), NEXT), FAR, "rate: records held must be"),
     ("query=rate", beyond(section("query_state"), BY_CODE), 7, "rate: counts of codes must equal"),
     ("budget=window", section("budget_state"), bits(-1.0), "window: recent requests"),
+    ("leaf_model=nb", nominal_count, bits(np.nan), "nominal: counts of values must be finite"),
+    ("leaf_model=nb", nominal_count, bits(-np.inf), "nominal: counts of values must be finite"),
+    ("leaf_model=nb", nominal_count, bits(-1.0), "nominal: counts of values must be finite"),
     ("numeric_observer=exact", record(LEAF_FIELDS + 2), bits(99.0), "exact: the number of values"),
     ("numeric_observer=exact", record(LEAF_FIELDS + 4 + 16), bits(5.0), "exact: classes of the values"),
     ("numeric_observer=histogram", section("shared"), bits(1e9), "histogram: first values"),
@@ -233,6 +242,16 @@ def test_a_candidate_named_twice_is_refused_at_every_door(made):
     crafted = mutate.apply(words, [(first + 1, int(words[first]))])
     with pytest.raises(SnapshotError, match="each candidate must be another attribute"):
         Model.restore(mutate.wrapped(model, crafted))
+
+
+@pytest.mark.parametrize("count", [np.nan, np.inf, -1.0])
+def test_a_baseline_refuses_counts_of_values_too(count):
+    model = models.make("learner=naive_bayes")
+    words = mutate.words_of(model)
+    named = model.plan.blocks.named(words, int(ModelHeader.over(words).first))
+    named["nominal"][0, 0] = count
+    with pytest.raises(SnapshotError, match="nominal must be at least 0 and below inf"):
+        Model.restore(mutate.wrapped(model, words))
 
 
 def test_a_file_is_refused_before_it_can_answer(made, tmp_path):
