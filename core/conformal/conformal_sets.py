@@ -16,6 +16,12 @@ threshold at the time of the label, so that a delay does not make the threshold 
 the label relative to the mean (core/publishing/label_weights.py): over all records, labels that were
 requested with a chance move the threshold as labels of all records would. Whether a label was in its set is
 measured with the set that was sent.
+
+Without weights the threshold stays in [-step · alpha, 1 + step · (1 - alpha)] by itself (Gibbs and Candès,
+lemma 4.1). Outside of [0, 1] a set has no class, or all of them. A label of a larger weight moves the
+threshold out of [0, 1] at most as far as a label of weight 1 would: else sets had all classes for hundreds of
+labels. A projection to [0, 1] would cost coverage: where more than a share alpha of the labels has a
+probability of 0, some sets must have all classes.
 """
 
 from __future__ import annotations
@@ -40,7 +46,7 @@ ROUNDING: Final = 2.0**-52
 
 LOWEST: Final = -1.0
 HIGHEST: Final = 2.0
-"""Bounds of the threshold: between them and the scores lies a step of any size."""
+"""Bounds of the threshold: a step of any size and weight 1 ends between them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +84,18 @@ def write_initial(floats: Floats, start: int) -> None:
 def is_in_set(probability: float, threshold: float) -> bool:
     """Return whether a class is in the set by its probability; the answers' encoders use the same formula."""
     return probability >= 1.0 - threshold
+
+
+@kernel
+def moved(threshold: float, share: float, step: float, weight: float, alpha: float) -> float:
+    """Return the threshold after a label; share: probability of its class, -inf: its answer did not have it.
+
+    step: of a label of weight 1.
+    """
+    if is_in_set(share, threshold):
+        return max(threshold - weight * step * alpha, min(threshold, -step * alpha))
+    rise = step * (1.0 - alpha)
+    return min(threshold + weight * rise, max(threshold, 1.0 + rise))
 
 
 @kernel

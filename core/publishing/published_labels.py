@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from core.calibrators.base import learn_dispatcher
-from core.conformal.conformal_sets import HIGHEST, LOWEST, is_in_set, parameters_of, state_of
+from core.conformal.conformal_sets import is_in_set, moved, parameters_of, state_of
 from core.kernels.jit import kernel, tail
 from core.layout.measures import LABELS
 from core.layout.model import ModelHeader
@@ -71,6 +71,5 @@ def learn_set(plan: PlanRecord, model: ModelHeader, shares, report, label: int, 
     state.covered += weight if is_in_set(share, report[THRESHOLD]) else 0.0
     state.steps += 1
     step = p.step * exp(-p.decay * LN2 * log2(float(state.steps)))
-    step *= relative_weight(weight, state.labels, state.weight)
-    moved = state.threshold + step * (-p.alpha if is_in_set(share, state.threshold) else 1.0 - p.alpha)
-    state.threshold = min(max(moved, LOWEST), HIGHEST)
+    relative = relative_weight(weight, state.labels, state.weight)
+    state.threshold = moved(state.threshold, share, step, relative, p.alpha)

@@ -104,9 +104,13 @@ class Threshold:
 
     def learn(self, probability, weight=1.0):
         self.steps += 1
-        size = self.step * self.steps**-self.decay * weight
+        size = self.step * self.steps**-self.decay
         missed = 0.0 if probability >= 1.0 - self.value else 1.0
-        self.value = min(max(self.value + size * (missed - self.alpha), -1.0), 2.0)
+        move = size * (missed - self.alpha)
+        # Outside of [0, 1] a label of any weight moves at most as far as one of weight 1 from the border.
+        farthest = max(self.value, 1.0 + move) if missed else min(self.value, move)
+        free = self.value + weight * move
+        self.value = min(free, farthest) if missed else max(free, farthest)
 
 
 def set_of(probabilities, threshold):
