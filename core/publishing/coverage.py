@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from core.layout.measures import LABELS
 from core.layout.model import Ints
@@ -11,6 +11,9 @@ from core.layout.plan import PlanRecord
 from core.layout.published import CONFORMAL_WORDS, ConformalState
 from core.measures.estimate import UNKNOWN, Estimate
 from core.numeric.proportions import wilson
+
+SET_FIGURES: Final = ("coverage", "coverage_low", "coverage_high", "set_size")
+"""Names of the figures of sets in evaluations and reports."""
 
 
 class Coverage(NamedTuple):
@@ -27,6 +30,10 @@ class Coverage(NamedTuple):
     single: float
     """Share of the sets of one class."""
     threshold: float
+
+    def to_dict(self) -> dict[str, float]:
+        """Return the figures by name; NaN: unknown."""
+        return dict(zip(SET_FIGURES, (*self.coverage, self.size), strict=True))
 
 
 def read(plan: PlanRecord, ints: Ints) -> Coverage | None:

@@ -19,11 +19,11 @@ from core.measures import powered as powered_accuracy
 from core.measures.named_measures import defined, named
 from core.model.model import Model
 from core.model_table import NO_LABEL, ON_REQUEST, Answers, ModelTable
+from core.publishing.coverage import SET_FIGURES
 from core.schema.schema import Schema
 from core.spec import Spec
 from streamapp.errors import UsageError
 from streamapp.lab.datasets import Declared, FollowingSchema
-from streamapp.worker.task.effects.model_events import set_figures
 
 if TYPE_CHECKING:
     from topics.readers import Batch, Dataset
@@ -350,9 +350,9 @@ def _curve(model: Model) -> dict[str, Any]:
 
 def _sets(model: Model) -> dict[str, float | None]:
     """The coverage and size of the conformal sets; None: no label was judged, or the model has none."""
-    names = ("coverage", "coverage_low", "coverage_high", "set_size")
-    members: dict[str, float | None] = dict.fromkeys(names) | defined(set_figures(model.coverage()))
-    return members
+    sets = model.coverage()
+    members: dict[str, float | None] = dict.fromkeys(SET_FIGURES)
+    return members if sets is None else members | defined(sets.to_dict())
 
 
 def _purchases(model: Model) -> dict[str, float | None]:

@@ -21,7 +21,6 @@ from streamapp.tools.offline.audit import audit
 from streamapp.tools.offline.installation import Installation
 from streamapp.tools.offline.model_differences import differences
 from streamapp.tools.offline.place import Place
-from streamapp.worker.task.effects.model_events import set_figures
 from streamapp.worker.task.models.files.exported import ExportedModel, read_exported
 from topics.codecs import decode_instances
 from topics.columns.records import Instances
@@ -172,7 +171,8 @@ def measured(model: Model) -> dict[str, Any] | None:
         return None
     codes = range(len(measures.classes))
     most = sorted(codes, key=lambda code: (-measures.classes[code].labels, code))[:CLASSES_MAX]
-    figures = named(measures, model.schema.classes, most) | set_figures(model.coverage())
+    sets = model.coverage()
+    figures = named(measures, model.schema.classes, most) | ({} if sets is None else sets.to_dict())
     members: dict[str, Any] = dict.fromkeys(TITLES.values()) | defined(figures)
     return members
 

@@ -10,7 +10,6 @@ from typing import Any, Final
 from core.evaluation import Evaluation, EvaluationDue
 from core.events import Drift, Event, GrowthStopped, InputsChanged, Pruned, Split, ThresholdsSet
 from core.measures.named_measures import named
-from core.publishing.coverage import Coverage
 from core.schema.schema import Schema
 from streamapp.worker.task import counters
 from streamapp.worker.task.effects.effects import Alert, Effects, Evaluated, Notice
@@ -202,20 +201,13 @@ def _evaluation(
     most = sorted((code for code, n in enumerate(judged) if n), key=lambda code: (-judged[code], code))
     figures = {} if event.sums is None else named(event.sums.read(), classes, most[:CLASSES_MAX])
     curve = {} if event.curve is None else event.curve.read().to_dict()
+    sets = {} if event.sets is None else event.sets.to_dict()
     return EvaluationRecord(
         **{name: getattr(evaluation, name) for name in _MEASURES},
         **figures,
         **curve,
-        **set_figures(event.sets),
+        **sets,
         version=evaluation.labels,
         classes={classes[code]: judged[code] for code in most[:CLASSES_MAX]},
         challenge=challenge,
     )
-
-
-def set_figures(sets: Coverage | None) -> dict[str, Any]:
-    """Return the members of an evaluation about conformal sets; none if the model has no sets."""
-    if sets is None:
-        return {}
-    value, low, high = sets.coverage
-    return {"coverage": value, "coverage_low": low, "coverage_high": high, "set_size": sets.size}

@@ -12,6 +12,7 @@ from core import registry
 from core.kernels import jit
 from core.model.model import Model
 from core.model_table import ModelTable
+from core.publishing.coverage import SET_FIGURES
 from core.schema.schema import Attribute, Schema
 from core.spec import Spec
 from streamapp.cli.main import main
@@ -53,10 +54,7 @@ KEYS = [
     "advice",
     *(f"{name}{end}" for name in ("accuracy_forecast", "gain_forecast") for end in ("", "_low", "_high")),
     "learning_curve",
-    "coverage",
-    "coverage_low",
-    "coverage_high",
-    "set_size",
+    *SET_FIGURES,
     "features_bought",
     "feature_cost",
     "seconds",
