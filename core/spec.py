@@ -324,6 +324,8 @@ def _conformal(body: dict[str, Any], query: Query) -> Conformal | None:
 
 
 def _named(part: str, value: Any) -> dict[str, Any]:
+    if value is None and DEFAULTS[part] == "none":
+        value = "none"
     body = {"name": value} if isinstance(value, str) else value
     if not isinstance(body, dict) or not isinstance(body.get("name", DEFAULTS[part]), str):
         msg = f"{part}={value!r} must be a name or an object with a 'name'"

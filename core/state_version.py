@@ -185,9 +185,11 @@ NEW_WORDS: Final[Mapping[int, frozenset[str]]] = {
     ),
     10: frozenset(
         {
+            "acquire=null",
             "calibration",
             "conformal",
             "query.set_size",
+            "drift=null",
             "drift.input",
             "drift[]",
             "learner.efhat",
@@ -258,6 +260,8 @@ def check_words(spec: Mapping[str, Any], version: int) -> None:
 def _words(part: str, value: Any, version: int) -> Iterator[str]:
     """Yield a part of a spec as words: ``part``, then with ``.plugin``, ``.parameter``, ``=value``."""
     yield part
+    if value is None:
+        yield f"{part}=null"
     if part == "drift" and isinstance(value, list):
         yield f"{part}[]"
         for detector in value:

@@ -175,7 +175,8 @@ def _spec_rows() -> Iterator[Row]:
     }.items():
         title = FAMILIES[family][0].lower()
         see = f"See [{title}](#{title.replace(' ', '-')})."
-        yield f"`{part}`", "name or object", code(getattr(defaults, part).spelled), see
+        values = "`null`, name, object or list of both detectors" if part == "drift" else "name or object"
+        yield f"`{part}`", values, code(getattr(defaults, part).spelled), see
     for name, (_, values, default, meaning) in rows_of(EvaluationPlan).items():
         yield f"`evaluation.{name}`", values, default, meaning
     what = "Seed of all random numbers: strategies, the reserved share."

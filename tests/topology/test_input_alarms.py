@@ -126,3 +126,12 @@ def test_a_control_changes_one_detector_and_keeps_the_other() -> None:
     assert not partition.dead_letters
     partition.control("configure", spec={"drift": 3})
     assert partition.dead_letters
+
+
+def test_null_switches_the_input_detector_off() -> None:
+    partition = Partition(config(NEVER | {"drift": WATCHED}))
+    partition.instances(*rows(100))
+    assert partition.model().spec.inputs.name == "input"
+    partition.control("configure", spec={"drift": None})
+    assert partition.model().spec.inputs.name == "none"
+    assert not partition.dead_letters

@@ -336,7 +336,7 @@ class ControlsRun:
         version = self.state.config.state_version
         for part, value in changes.items():
             old = body.get(part)
-            if part == "drift" and isinstance(old, list) and not isinstance(value, list):
+            if part == "drift" and isinstance(old, list) and not isinstance(value, list | None):
                 check_words({part: value}, version)
                 body[part] = with_detector(old, value)
                 continue

@@ -77,6 +77,8 @@ def test_an_upgraded_spec_can_be_built_and_is_not_changed_by_a_second_upgrade(
 
 
 NEW: list[tuple[int, str, dict[str, Any]]] = [
+    (10, "drift=null", {"drift": None}),
+    (10, "acquire=null", {"acquire": None}),
     (9, "class_weights", {"class_weights": {"name": 2.0}}),
     (9, "evaluation.per_class", {"evaluation": {"per_class": False}}),
     (9, "query.ask", {"query": "ask"}),
@@ -143,11 +145,13 @@ PARTS = {
 }
 """Family → the part of a spec that names its plug-ins."""
 LIST_OF_DETECTORS = "drift[]"
+NULLS = ("acquire=null", "drift=null")
+"""Parts that may be null instead of the name of a plug-in that does nothing."""
 
 
 def words_of_today() -> set[str]:
     """Return the words of specs: parts, plug-ins with their aliases, parameters and their options."""
-    words = {field.name for field in dataclasses.fields(Spec)} - {"inputs"} | {LIST_OF_DETECTORS}
+    words = {field.name for field in dataclasses.fields(Spec)} - {"inputs"} | {LIST_OF_DETECTORS, *NULLS}
     words |= {f"evaluation.{field.name}" for field in dataclasses.fields(EvaluationPlan)}
     for family, part in PARTS.items():
         aliases = registry.aliases(family)

@@ -220,6 +220,7 @@ def test_a_spec_without_input_detector_keeps_its_text():
     assert Spec.parse({"drift": ["ddm"]}) == Spec.parse({"drift": "ddm"})
     assert isinstance(Spec.parse({"drift": ["ddm"]}).to_dict()["drift"], dict)
     assert Spec.parse({"drift": []}) == Spec.parse({"drift": "none"})
+    assert Spec.parse({"drift": None}) == Spec.parse({"drift": "none"})
     both = Spec.parse({"drift": ["input", "ddm"]})
     assert Spec.parse(both.to_json()) == both == Spec.parse({"drift": ["ddm", "input"]})
 
