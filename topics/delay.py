@@ -15,7 +15,7 @@ from topics.draws import Draw, uniform
 Unit = Literal["records", "seconds"]
 Distribution = Literal["fixed", "exponential", "uniform", "lognormal"]
 
-_NUMBER: Final = r"[0-9]+(?:\.[0-9]*)?"
+_NUMBER: Final = r"-?[0-9]+(?:\.[0-9]*)?"
 _AMOUNT: Final = rf"({_NUMBER})\s*(records?|ms|s|min|m|h)?"
 _FORMS: Final = {
     "fixed": (re.compile(_AMOUNT), "a number of records (200) or a time (30s, 250ms, 5min, 2h)"),
@@ -35,6 +35,8 @@ _SECONDS: Final = {"ms": 0.001, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
 _SMALLEST: Final = 2.0**-54
 """Half of the smallest step of a draw: the normal quantile of 0 is not finite."""
 _SIGMA_MAX: Final = 10.0
+_MOST: Final[dict[Unit, float]] = {"records": 1e12, "seconds": 3_155_760_000.0}
+"""Longest delay, in seconds 100 years: timestamps in ms stay exact, and far from their limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,22 +56,24 @@ class Delay:
 
     def __post_init__(self) -> None:
         """Refuse parameters that are not valid for the distribution."""
-        if not 0 <= self.amount < float("inf"):
-            message = f"delay={self.amount} must be at least 0"
-            raise ValueError(message)
+        ends = (self.amount, self.spread) if self.distribution == "uniform" else (self.amount,)
+        _check_bounds(self.text, ends, self.unit)
         is_whole = self.amount == int(self.amount)
         if self.distribution == "uniform":
             is_whole = is_whole and self.spread == int(self.spread)
         if self.unit == "records" and self.distribution in ("fixed", "uniform") and not is_whole:
             message = f"delay={self.text} records must be a whole number"
             raise ValueError(message)
-        if self.distribution == "uniform" and not self.amount <= self.spread < float("inf"):
+        if self.distribution == "uniform" and not self.amount <= self.spread:
             message = f"delay={self.text} must have a LOW that is at most its HIGH; exchange them"
             raise ValueError(message)
-        if self.distribution == "lognormal" and not (self.amount > 0 and self.spread <= _SIGMA_MAX):
+        if self.distribution == "lognormal" and self.amount == 0:
+            message = f"delay={self.text} must have a MEDIAN above 0; without a delay write 0"
+            raise ValueError(message)
+        if self.distribution == "lognormal" and not 0 <= self.spread <= _SIGMA_MAX:
             message = (
-                f"delay={self.text} must have a MEDIAN above 0 and a SIGMA of at most {_SIGMA_MAX:g}, "
-                "the standard deviation of the logarithm"
+                f"delay={self.text} must have a SIGMA from 0 to {_SIGMA_MAX:g}, the standard deviation of "
+                "the logarithm; with 1.5, 95 in 100 delays are from a twentieth to twenty times the MEDIAN"
             )
             raise ValueError(message)
 
@@ -77,11 +81,11 @@ class Delay:
     def text(self) -> str:
         """The delay as `parse` reads it."""
         unit = "s" if self.unit == "seconds" else ""
-        first = f"{self.amount:g}{unit}"
+        first, second = _plain(self.amount), _plain(self.spread)
         if self.distribution == "fixed":
-            return first
-        after = {"exponential": "", "uniform": f"-{self.spread:g}{unit}", "lognormal": f",{self.spread:g}"}
-        return f"{self.distribution}:{first}{after[self.distribution]}"
+            return f"{first}{unit}"
+        after = {"exponential": "", "uniform": f"-{second}{unit}", "lognormal": f",{second}"}
+        return f"{self.distribution}:{first}{unit}{after[self.distribution]}"
 
     @property
     def is_zero(self) -> bool:
@@ -122,13 +126,17 @@ class Delay:
         spread = float(rest[0]) if rest and rest[0] else 0.0
         if distribution == "uniform":
             spread *= _SECONDS.get(rest[1] or "", 1.0)
+        _check_bounds(repr(text), (amount, spread) if distribution == "uniform" else (amount,), kind)
         return cls(amount, kind, distribution, spread)
 
     def draw(self, seed: int, stream: Draw, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """Return the delay of each of n rows, whole numbers for a delay in records: float64[n].
 
-        A row has the same delay in every batch.
+        A row has the same delay in every batch. A longer one than any fixed delay is cut to that.
         """
+        return np.minimum(self._drawn(seed, stream, rows), _MOST[self.unit])
+
+    def _drawn(self, seed: int, stream: Draw, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         if self.distribution == "fixed" or self.is_zero:
             return np.full(len(rows), float(self.amount))
         u, in_seconds = uniform(seed, stream, rows), self.unit == "seconds"
@@ -146,3 +154,19 @@ class Delay:
         z = np.array([quantile(share) for share in np.maximum(u, _SMALLEST).tolist()], dtype=np.float64)
         drawn = self.amount * np.exp(self.spread * z)
         return drawn if in_seconds else np.rint(drawn)
+
+
+def _plain(number: float) -> str:
+    """Return a number without an exponent, which `parse` would not read."""
+    return np.format_float_positional(number, trim="-")
+
+
+def _check_bounds(shown: str, numbers: tuple[float, ...], unit: Unit) -> None:
+    """Refuse delays that are negative or too long; shown: the delay as the message has it."""
+    most = f"{_MOST[unit]:,.0f} {unit}" + (", 100 years" if unit == "seconds" else "")
+    if not all(number >= 0 for number in numbers):
+        message = f"delay={shown} must be at least 0; without a delay write 0"
+        raise ValueError(message)
+    if not all(number <= _MOST[unit] for number in numbers):
+        message = f"delay={shown} must be at most {most}; labels that never come are a loss, not a delay"
+        raise ValueError(message)

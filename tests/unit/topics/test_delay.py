@@ -38,7 +38,7 @@ def test_parsing(text, delay):
 @pytest.mark.parametrize(
     "text",
     [
-        *["", "-1", "ten", "5 days", "~", "1e3", "30 s later", "fixed:3", "normal:3,1", "~exponential:3"],
+        *["", "ten", "5 days", "~", "1e3", "30 s later", "fixed:3", "normal:3,1", "~exponential:3"],
         *["exponential:", "exponential:3,4", "uniform:3", "uniform:3-", "lognormal:30s", "lognormal:30s,2s"],
     ],
 )
@@ -47,10 +47,42 @@ def test_what_is_no_delay_shows_how_to_write_one(text):
         Delay.parse(text)
 
 
-@pytest.mark.parametrize("amount", [-1, float("inf"), float("nan")])
-def test_impossible_amounts(amount):
-    with pytest.raises(ValueError, match="must be at least 0"):
+@pytest.mark.parametrize(
+    ("amount", "rule"), [(-1, "least 0"), (float("nan"), "least 0"), (float("inf"), "most 1,000")]
+)
+def test_impossible_amounts(amount, rule):
+    with pytest.raises(ValueError, match=f"must be at {rule}"):
         Delay(amount)
+
+
+@pytest.mark.parametrize("text", ["-1", "-30s", "~-5", "uniform:-3-5", "uniform:3--5", "lognormal:-30s,1.5"])
+def test_a_negative_delay_is_refused_by_its_bound(text):
+    message = f"delay='{text}' must be at least 0; without a delay write 0"
+    with pytest.raises(ValueError, match=message):
+        Delay.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "most"),
+    [
+        ("1000000000001", "1,000,000,000,000 records"),
+        ("uniform:0-" + 400 * "9", "1,000,000,000,000 records"),
+        ("3155760001s", "3,155,760,000 seconds, 100 years"),
+        ("~900000h", "3,155,760,000 seconds, 100 years"),
+        ("lognormal:" + 20 * "9" + "s,1", "3,155,760,000 seconds, 100 years"),
+    ],
+)
+def test_a_delay_that_no_timestamp_has_room_for_is_refused_by_its_bound(text, most):
+    message = f"delay='{text}' must be at most {most}; labels that never come are a loss, not a delay"
+    with pytest.raises(ValueError, match=message):
+        Delay.parse(text)
+
+
+def test_drawn_delays_are_at_most_the_longest():
+    """A delay beyond the room of a timestamp would be in the past."""
+    drawn = Delay.parse("lognormal:100000h,10").draw(1, Draw.LABEL_DELAY, ROWS)
+    assert (drawn == 3_155_760_000).any()
+    assert drawn.max() == 3_155_760_000
 
 
 @pytest.mark.parametrize(
@@ -63,8 +95,9 @@ def test_impossible_amounts(amount):
         ("uniform:60-10", "delay=uniform:60-10 must have a LOW that is at most its HIGH; exchange them"),
         ("uniform:5min-10s", "delay=uniform:300s-10s must have a LOW that is at most its HIGH"),
         ("uniform:0.5-3", "delay=uniform:0.5-3 records must be a whole number"),
-        ("lognormal:0,1", "delay=lognormal:0,1 must have a MEDIAN above 0 and a SIGMA of at most 10"),
-        ("lognormal:3s,11", "delay=lognormal:3s,11 must have a MEDIAN above 0 and a SIGMA of at most 10"),
+        ("lognormal:0,1", "delay=lognormal:0,1 must have a MEDIAN above 0; without a delay write 0"),
+        ("lognormal:3s,11", "delay=lognormal:3s,11 must have a SIGMA from 0 to 10, the standard deviation"),
+        ("lognormal:3s,-1", "delay=lognormal:3s,-1 must have a SIGMA from 0 to 10"),
     ],
 )
 def test_parameters_that_make_no_distribution(text, message):
@@ -72,7 +105,9 @@ def test_parameters_that_make_no_distribution(text, message):
         Delay.parse(text)
 
 
-@pytest.mark.parametrize("text", ["7", "2.5s", "exponential:30s", "uniform:10-200", "lognormal:30s,1.5"])
+@pytest.mark.parametrize(
+    "text", ["7", "1234567", "2.5s", "0.00001s", "exponential:30s", "uniform:10-200", "lognormal:30s,1.5"]
+)
 def test_the_text_of_a_delay_is_read_back(text):
     assert Delay.parse(text).text == text
 

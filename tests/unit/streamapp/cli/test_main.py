@@ -171,6 +171,7 @@ class TestMistakes:
             ),
             ("oracle --data gen:sea", 64, "--data gen:sea never ends; write gen:sea?n=1000000"),
             ("replay --data gen:sea?n=9 --label-delay soon", 64, "--label-delay='soon' must be a number"),
+            ("replay --data gen:sea?n=9 --delay -5", 64, "--label-delay='-5' must be at least 0; without a"),
             (
                 "replay --data gen:sea?n=9 --rate 0",
                 64,
