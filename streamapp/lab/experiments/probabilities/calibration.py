@@ -7,6 +7,7 @@ answered. The streams are those of docs/active-learning.md.
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import deque
 from collections.abc import Sequence
@@ -58,7 +59,7 @@ QUERIES: Final = ("ask", "random")
 # Generators, records, seeds
 SETTINGS: Final[dict[Size, tuple[int, int, int]]] = {
     "quick": (2, 6_000, 1),
-    "medium": (8, 20_000, 1),
+    "medium": (8, 20_000, 5),
     "full": (8, 30_000, 10),
 }
 
@@ -76,7 +77,7 @@ def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
             "query": query,
             "delay": delay,
             "records": records,
-            "seeds": seeds if stream in STREAMS else 1,
+            "seeds": seeds,
         }
         for stream, address in addresses.items()
         for calibration in CALIBRATIONS
@@ -86,9 +87,16 @@ def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
 
 
 def run(cell: dict[str, Any]) -> dict[str, Any]:
-    """Return the mean figures of the seeds."""
+    """Return the mean figures of the seeds, and standard errors of some of them; None: one seed."""
     of_seeds = [figures_of(cell, seed) for seed in range(1, cell["seeds"] + 1)]
-    return {name: round(statistics.fmean(figures[name] for figures in of_seeds), 5) for name in of_seeds[0]}
+    columns = {name: [figures[name] for figures in of_seeds] for name in of_seeds[0]}
+    means = {name: round(statistics.fmean(values), 5) for name, values in columns.items()}
+    return means | {f"{name}_se": standard_error(columns[name]) for name in UNCERTAIN}
+
+
+def standard_error(values: Sequence[float]) -> float | None:
+    """Return the standard error of a mean, None for one value."""
+    return round(statistics.stdev(values) / math.sqrt(len(values)), 5) if len(values) > 1 else None
 
 
 def spec_of(cell: dict[str, Any], seed: int) -> Spec:
@@ -213,15 +221,23 @@ def expected_error(claims: npt.NDArray[np.float64], hits: npt.NDArray[np.bool_])
 def report(rows: Sequence[Row]) -> Report:
     """Return a line for each cell, and the means over the streams."""
     heads = ("calibration", "query", "delay")
+    columns = (*FIGURES, *(f"{name}_se" for name in UNCERTAIN))
     result = Report(tables={"means": [], "streams": []})
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(tuple(row[name] for name in heads), []).append(row)
-        result.tables["streams"].append({name: row[name] for name in ("stream", *heads, *FIGURES)})
+        result.tables["streams"].append({name: row[name] for name in ("stream", *heads, *columns)})
     for key, members in groups.items():
         means = {name: round(statistics.fmean(row[name] for row in members), 4) for name in FIGURES}
-        result.tables["means"].append(dict(zip(heads, key, strict=True)) | means)
+        errors = {f"{name}_se": error_of_mean([row[f"{name}_se"] for row in members]) for name in UNCERTAIN}
+        result.tables["means"].append(dict(zip(heads, key, strict=True)) | means | errors)
     return result
+
+
+def error_of_mean(errors: Sequence[float | None]) -> float | None:
+    """Return the standard error of a mean over streams from those of the streams, which are independent."""
+    numbers = [error for error in errors if error is not None]
+    return round(math.hypot(*numbers) / len(numbers), 5) if numbers and len(numbers) == len(errors) else None
 
 
 FIGURES: Final = (
@@ -231,3 +247,5 @@ FIGURES: Final = (
     "single",
 )
 """Figures of a cell."""
+UNCERTAIN: Final = ("error_before", "error_after", "brier_before", "brier_after", "coverage")
+"""Figures with a standard error over the seeds. On the data of a file, seeds change only the chosen labels."""

@@ -33,9 +33,19 @@ def test_the_error_is_that_of_its_definition():
 
 def test_a_report_has_a_line_for_each_stream_and_the_means():
     rows = [
-        CELL | {"stream": name} | dict.fromkeys(calibration.FIGURES, value)
+        CELL
+        | {"stream": name}
+        | dict.fromkeys(calibration.FIGURES, value)
+        | {f"{figure}_se": 0.3 * value for figure in calibration.UNCERTAIN}
         for name, value in (("a", 1), ("b", 2))
     ]
     report = calibration.report(rows)
     assert [line["coverage"] for line in report.tables["streams"]] == [1, 2]
     assert [line["coverage"] for line in report.tables["means"]] == [1.5]
+    assert report.tables["means"][0]["coverage_se"] == pytest.approx(np.hypot(0.3, 0.6) / 2, abs=1e-5)
+
+
+def test_the_error_of_one_seed_is_unknown():
+    assert calibration.standard_error([0.5]) is None
+    assert calibration.standard_error([0.4, 0.6]) == pytest.approx(0.1)
+    assert calibration.error_of_mean([0.1, None]) is None
