@@ -248,4 +248,4 @@ FIGURES: Final = (
 )
 """Figures of a cell."""
 UNCERTAIN: Final = ("error_before", "error_after", "brier_before", "brier_after", "coverage")
-"""Figures with a standard error over the seeds. On the data of a file, seeds change only the chosen labels."""
+"""Figures with a standard error over the seeds; seeds change only the chosen labels of a file's records."""
