@@ -79,7 +79,7 @@ class Settings(BaseSettings):
         "once and perhaps again after a failure (docs/guarantees.md).",
     )
     transaction_timeout_ms: int = Field(
-        30_000,
+        40_000,
         ge=1000,
         le=900_000,
         description="Time until the broker ends a dead worker's transaction; before that it hides what "

@@ -26,12 +26,13 @@ from topics.errors import AbortedError, BrokerError, FencedError
 
 logger = logging.getLogger(__name__)
 
-TIMEOUT_MS: Final = 30_000
+TIMEOUT_MS: Final = 40_000
 """How long a dead producer's open transaction hides later records, if no producer takes over its id.
 
 No record may wait longer for its broker. If a replica dies, the leader waits for it until the controllers
-give it up (`broker.session.timeout.ms`, 9 s) and the partition has fewer replicas in sync. With less time
-than that and some more, each failure of a broker would abort a transaction.
+give it up (`broker.session.timeout.ms`, 9 s) and the partition has fewer replicas in sync. If a connection
+between brokers dies, the end of the last transaction waits until they notice (`request.timeout.ms`, 30 s).
+With less time than that and some more, such a failure would abort a transaction.
 """
 
 SOCKET_MS: Final = 10_000

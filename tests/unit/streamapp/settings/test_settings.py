@@ -168,8 +168,8 @@ class TestRules:
                 "must be less than max.poll.interval.ms",
             ),
             (
-                {"commit_interval_ms": 30_000},
-                "commit.interval.ms=30000 must be less than transaction.timeout.ms=30000 with "
+                {"commit_interval_ms": 40_000},
+                "commit.interval.ms=40000 must be less than transaction.timeout.ms=40000 with "
                 "processing.guarantee=exactly_once",
             ),
             (

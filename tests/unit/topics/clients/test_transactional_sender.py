@@ -86,7 +86,7 @@ def five_seconds_a_look(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("given", "timeout_ms", "socket_ms"),
-    [({}, 30_000, 10_000), ({}, 4000, 4000), ({"socket.timeout.ms": 7000}, 30_000, 7000)],
+    [({}, 40_000, 10_000), ({}, 4000, 4000), ({"socket.timeout.ms": 7000}, 40_000, 7000)],
 )
 def test_a_request_without_an_answer_is_repeated_before_its_transaction_is_over(
     given: dict[str, int], timeout_ms: int, socket_ms: int, monkeypatch: pytest.MonkeyPatch
