@@ -201,7 +201,7 @@ def _evaluation(
     most = sorted((code for code, n in enumerate(judged) if n), key=lambda code: (-judged[code], code))
     figures = {} if event.sums is None else named(event.sums.read(), classes, most[:CLASSES_MAX])
     curve = {} if event.curve is None else event.curve.read().to_dict()
-    sets = {} if event.sets is None else event.sets.to_dict()
+    sets: dict[str, Any] = {} if event.sets is None else event.sets.to_dict()
     return EvaluationRecord(
         **{name: getattr(evaluation, name) for name in _MEASURES},
         **figures,
