@@ -35,6 +35,7 @@ MOA_OPTIONS = {
     "arf": "meta.AdaptiveRandomForest -s {members}",
     "leveraging-bagging": "meta.LeveragingBag -s {members}",
     "ozaboost": "meta.OzaBoost -s {members}",
+    "sgbt": "meta.StreamingGradientBoostedTrees -s {members}",
     "srp": "meta.StreamingRandomPatches -s {members}",
     "hat": "trees.HoeffdingAdaptiveTree",
 }

@@ -43,6 +43,7 @@ LEARNERS = (
     "efhat",
     "ufft",
     "boct",
+    "sgbt",
     "leveraging-bagging",
     "srp",
     "arf",

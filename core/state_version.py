@@ -197,6 +197,8 @@ NEW_WORDS: Final[Mapping[int, frozenset[str]]] = {
             "learner.last",
             "learner.ozaboost",
             "learner.plastic",
+            "learner.sgbt",
+            "learner.streaming_gradient_boosted_trees",
             *(f"learner.{name}.schedule=change" for name in _SCHEDULED),
         }
     ),

@@ -159,7 +159,7 @@ def test_it_learns(what, spec):
     assert finals[0].snapshot() == finals[1].snapshot()
     summary = finals[0].summary()
     assert summary.labels == summary.records == 1200
-    assert (summary.attempts > 0) == (finals[0].spec.learner.name in {*TREES, *FORESTS, "ufft"})
+    assert (summary.attempts > 0) == (finals[0].spec.learner.name in {*TREES, *FORESTS, "sgbt", "ufft"})
     if what != "learner=no_change":
         assert finals[0].evaluation().accuracy > max(np.bincount(stream.y)) / 1200 - 0.05
 

@@ -1,4 +1,4 @@
-"""Writes golden files anew: ``python -m tests.golden.renew trees|efdt|hat|boost|capymoa|cdt|curves|…``.
+"""Writes golden files anew: ``python -m tests.golden.renew trees|efdt|hat|boost|sgbt|capymoa|cdt|…``.
 
 All but curves are of MOA.
 
@@ -12,6 +12,8 @@ A golden file changes only when what it holds was meant to change; the commit sa
   drifts, and on two with holes; grace period 50 and δ 0.01, so that subtrees are replaced early and often.
 - ``moa_boost.json``: the CRC-32 of all predictions of MOA's OzaBoost of ten trees, with weights and without
   chance (``-p``).
+- ``moa_sgbt.json``: hits of MOA's gradient boosting with ten iterations, whose trees see all attributes, and
+  the CRC-32 of its predictions.
 - ``capymoa_trees.json``: learners that only CapyMOA's build of MOA has (``pip install --no-deps
   capymoa==0.15.1``): the CRC-32 of all predictions of LAST on them, with three detectors, and the hits of
   PLASTIC and of its authors' EFHAT on those without holes. It takes half an hour.
@@ -128,6 +130,24 @@ def renew_boost():
     (HERE / "moa_boost.json").write_text(json.dumps(predicted, indent=1) + "\n", encoding="utf-8")
 
 
+SGBT_STREAMS = {"sea": 3_000, "agrawal": 2_000, "electricity": 2_000}
+"""Streams, with the number of records that MOA's gradient boosting learns."""
+
+
+def sgbt_rows(stream):
+    return load(stream, SGBT_STREAMS[stream])
+
+
+def renew_sgbt():
+    learner = "meta.StreamingGradientBoostedTrees -s 10 -m 100"
+    of_streams = {}
+    for stream in SGBT_STREAMS:
+        rows = sgbt_rows(stream)
+        predictions = moa.evaluate(rows, learner).predictions
+        of_streams[stream] = {"predictions": crc(predictions), "hits": int((predictions == rows.y).sum())}
+    (HERE / "moa_sgbt.json").write_text(json.dumps(of_streams, indent=1) + "\n", encoding="utf-8")
+
+
 def cdt_options(name, delta):
     """Return MOA's options for a tree of CDT's code: twice ε is the ε of δ⁴, and with δ = 1 it is 0."""
     criterion, delta = {
@@ -220,6 +240,9 @@ def main(what):
         return
     if what == "boost":
         renew_boost()
+        return
+    if what == "sgbt":
+        renew_sgbt()
         return
     if what == "hat":
         renew_hat()

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from core.kernels.jit import kernel, start_of
-from core.learners.forest.resampling import choose, choose_apart
 from core.numeric import rng
+from core.numeric.subsets import choose, choose_apart
 
 KEY = rng.stream_key(1, rng.BAGGING)
 

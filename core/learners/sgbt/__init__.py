@@ -1,0 +1,1 @@
+"""SGBT: streaming gradient boosting of trees that predict numbers, in compiled code."""

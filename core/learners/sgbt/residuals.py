@@ -1,0 +1,236 @@
+"""Residuals: a labelled record goes through the trees of each committee, each of which learns one.
+
+The first tree of a committee learns the residual of the score 0. The prediction of each tree, times the
+learning rate, is added to the score before the next tree learns. The target of a tree is the gradient of the
+logarithmic loss divided by its second derivative, (y - p)/(p(1 - p)), where y is 1 for a record of the
+committee's class and 0 for others, and p is the probability that belongs to the score.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from core.kernels.jit import kernel, outlined
+from core.kernels.records import Words
+from core.layout.learning import DECISION_DUE, GROW_FIRST, LEARNED, Row
+from core.layout.plan import PlanRecord
+from core.learners.sgbt.layout import (
+    ENTRY_FIELDS,
+    MASK_BITS,
+    NODE_WORDS,
+    Boosting,
+    NumberSketch,
+    TreeEntry,
+    committees_of,
+    learned,
+    parameters_of,
+    places_of,
+    sketch_of,
+    value_sums,
+)
+from core.learners.sgbt.scoring import LEAST_SHARE, MOA_LEAST_SHARE, child_of, leaf_of, share_of
+from core.learners.sgbt.variance_splits import attempt, fits, stop, take_leaf
+from core.numeric import subsets
+from core.numeric.subsets import choose, choose_apart
+
+SPLITS: Final = 1 << 30
+"""Factor of the trees to plant in the number of what a record may take; the splits are added to it."""
+TREE_BITS: Final = 40
+"""Random numbers of a tree, as a power of two."""
+
+
+@kernel
+def attributes_seen(plan: PlanRecord) -> int:
+    """Return how many attributes a tree sees: its share of all, rounded, and two at least."""
+    seen = int(parameters_of(plan).share * plan.attributes + 0.5)
+    return min(max(seen, 2), plan.attributes)
+
+
+@kernel
+def draw_mask(plan: PlanRecord, entry: TreeEntry, number: int, chosen) -> None:
+    """Sample the attributes that a tree sees; chosen: workspace, float64[attribute].
+
+    Of few attributes, no subset comes twice among trees with numbers in a row before all have come.
+    """
+    d, m = plan.attributes, attributes_seen(plan)
+    if d <= subsets.FEW:
+        choose_apart(plan.subspace_key, number, d, m, chosen)
+    else:
+        choose(plan.subspace_key, number << TREE_BITS, d, m, chosen)
+    for word in range(places_of(plan).entry_words - ENTRY_FIELDS):
+        entry.mask[word] = 0
+    for a in range(d):
+        if chosen[a] != 0.0:
+            entry.mask[a // MASK_BITS] |= 1 << (a % MASK_BITS)
+
+
+@kernel
+def draw_masks(plan: PlanRecord, boosting: Boosting, trees: int) -> None:
+    """Sample the attributes of all trees again if there are other attributes than before."""
+    if boosting.drawn == plan.attributes:
+        return
+    boosting.drawn = plan.attributes
+    chosen = np.empty(plan.attributes)
+    for number in range(trees):
+        entry = boosting.entry(plan, number)
+        if entry.root >= 0:
+            draw_mask(plan, entry, number, chosen)
+
+
+@kernel
+def most_to_take(plan: PlanRecord, boosting: Boosting, row: Row) -> tuple[int, int]:
+    """Return how many trees a record plants, and how many leaves it may split."""
+    trees = committees_of(boosting.model.classes) * places_of(plan).members
+    grace, planted, splits = parameters_of(plan).grace_period, 0, 0
+    for number in range(trees):
+        root = boosting.entry(plan, number).root
+        weight, tried = 0.0, 0.0
+        if root < 0:
+            planted += 1
+        else:
+            leaf = leaf_of(plan, boosting, root, row.x)
+            weight, tried = leaf.weight, leaf.tried
+        if weight + row.weight - tried >= grace:
+            splits += 1
+    return planted, splits
+
+
+@kernel
+def lacks_room(plan: PlanRecord, boosting: Boosting, row: Row) -> int:
+    """Return what a record may take if the block has to grow first and has the bytes for it; else -1."""
+    is_reckoned = boosting.reckoned == learned(plan, boosting)
+    trees = committees_of(boosting.model.classes) * places_of(plan).members
+    spare = boosting.node_capacity - boosting.nodes
+    spare_leaves = boosting.leaf_capacity - boosting.leaves
+    if is_reckoned and boosting.trees == trees and spare >= 2 * trees and spare_leaves >= trees:
+        return -1
+    planted, splits = most_to_take(plan, boosting, row)
+    asked = planted * SPLITS + splits
+    if not is_reckoned:
+        return asked
+    planted, splits = fitting(boosting, planted, splits)
+    if spare >= planted + 2 * splits and spare_leaves >= planted + splits:
+        return -1
+    return asked
+
+
+@kernel
+def fitting(boosting: Boosting, planted: int, splits: int) -> tuple[int, int]:
+    """Return how many of the trees to plant, and of the splits after them, fit into the bytes."""
+    leaf_words = boosting.learned_leaf
+    spare = boosting.limit - boosting.nodes * NODE_WORDS - boosting.leaves * leaf_words
+    planted = max(min(planted, spare // (NODE_WORDS + leaf_words)), 0)
+    spare -= planted * (NODE_WORDS + leaf_words)
+    return planted, max(min(splits, spare // (2 * NODE_WORDS + leaf_words)), 0)
+
+
+@kernel
+def observe_number(sketch: NumberSketch, bins: int, value: float, weight: float, target: float) -> None:
+    """Take in a target with the value of a numeric attribute, which becomes a threshold if it is new."""
+    used, thresholds = sketch.used, sketch.thresholds
+    low, high = 0, used
+    while low < high:
+        middle = (low + high) // 2
+        if thresholds[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    is_known = low < used and thresholds[low] == value
+    if is_known or used == bins:
+        sketch.sums(bins, low).add(weight, target)
+        return
+    for i in range(used, low, -1):
+        thresholds[i] = thresholds[i - 1]
+        above, below = sketch.sums(bins, i), sketch.sums(bins, i - 1)
+        above.weight = below.weight
+        above.total = below.total
+        above.squares = below.squares
+    thresholds[low] = value
+    fresh = sketch.sums(bins, low)
+    fresh.weight = 0.0
+    fresh.total = 0.0
+    fresh.squares = 0.0
+    fresh.add(weight, target)
+    sketch.used = used + 1
+
+
+@kernel
+def observe(
+    plan: PlanRecord, boosting: Boosting, entry: TreeEntry, leaf: Words, row: Row, target: float
+) -> None:
+    """Take in the target of a record by the values of the attributes that the tree sees."""
+    bins = places_of(plan).bins
+    for i in range(plan.numeric):
+        column = plan.numeric_column(i)
+        value = row.x[column]
+        if entry.sees(column) and value - value == 0.0:
+            observe_number(sketch_of(plan, leaf, i), bins, value, row.weight, target)
+    for j in range(plan.nominal):
+        attribute = plan.nominal_column(j)
+        value = row.x[attribute.column]
+        if entry.sees(attribute.column) and 0.0 <= value < boosting.model.values_seen(plan)[j]:
+            value_sums(plan, leaf, attribute.first + int(value)).add(row.weight, target)
+
+
+@kernel
+def learn_tree(plan: PlanRecord, boosting: Boosting, number: int, row: Row, target: float) -> float:
+    """Let a tree, by its number, learn the target of a record; return what it predicts afterwards."""
+    entry = boosting.entry(plan, number)
+    place = entry.root
+    node = boosting.node(plan, place)
+    node.weight += row.weight
+    while node.left >= 0:
+        place = child_of(plan, boosting, node, row.x)
+        node = boosting.node(plan, place)
+        node.weight += row.weight
+    node.total += row.weight * target
+    observe(plan, boosting, entry, boosting.leaf(plan, node.leaf), row, target)
+    is_due = node.weight - node.tried >= parameters_of(plan).grace_period
+    return 0.0 if is_due and attempt(plan, boosting, entry, place) else node.value
+
+
+@kernel
+def plant(plan: PlanRecord, boosting: Boosting, number: int) -> bool:
+    """Plant a tree, by its number, if there are the bytes for it; return whether it is planted."""
+    if not fits(boosting, 1, 1):
+        stop(boosting)
+        return False
+    entry = boosting.entry(plan, number)
+    entry.root = take_leaf(plan, boosting, number, -1, -1)
+    draw_mask(plan, entry, number, np.empty(plan.attributes))
+    boosting.trees += 1
+    return True
+
+
+@kernel
+def learn_committee(plan: PlanRecord, boosting: Boosting, committee: int, row: Row) -> None:
+    """Let the trees of a committee learn a record in turn."""
+    members, p = places_of(plan).members, parameters_of(plan)
+    least = MOA_LEAST_SHARE if p.moa != 0.0 else LEAST_SHARE
+    y = 1.0 if row.label == committee else 0.0
+    score = 0.0
+    for number in range(committee * members, (committee + 1) * members):
+        if boosting.entry(plan, number).root < 0 and not plant(plan, boosting, number):
+            continue
+        share = min(max(share_of(score), least), 1.0 - least)
+        target = (y - share) / (share * (1.0 - share))
+        score += p.learning_rate * learn_tree(plan, boosting, number, row, target)
+
+
+@kernel("int64(PlanRecord, Boosting, Row)", alone=True)
+def train(plan: PlanRecord, boosting: Boosting, row: Row) -> int:
+    """Learn a labelled record; return the outcome, and four times what it may take if it needs room."""
+    asked = lacks_room(plan, boosting, row)
+    if asked >= 0:
+        return GROW_FIRST + 4 * asked
+    committees = committees_of(boosting.model.classes)
+    draw_masks(plan, boosting, committees * places_of(plan).members)
+    boosting.class_weights(plan)[row.label] += row.weight
+    for committee in range(committees):
+        learn_committee(plan, boosting, committee, row)
+    return DECISION_DUE if boosting.unreported != 0 else LEARNED
+
+
+train_here: Any = outlined(train)
