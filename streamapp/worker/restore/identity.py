@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -16,7 +17,9 @@ from topics.errors import BrokerError
 
 FIRST_S: Final = 2.0
 """Time for a request. The client may wait for a broker that is away while others answer, so a request that
-got no answer is repeated with new metadata, with more time for brokers that are merely slow.
+got no answer is repeated with new metadata, with more time for brokers that are merely slow. Later requests
+have that time, too, until an answer comes within this time: a restore makes several requests, and begins with
+the first one again if any of them fails.
 """
 REQUEST_S: Final = 10.0  # at most
 
@@ -34,19 +37,22 @@ class Identity:
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
         """Return the current id of each topic; NotYetError if the broker does not return it."""
         asked = TopicCollection(list(topics))
+        began = time.monotonic()
         futures = self._cluster.client.describe_topics(asked, request_timeout=self._request_s)
         ids = {}
         for topic, future in futures.items():
-            described = str(self._answer(future, topic).topic_id)
+            described = str(self._answer(future, topic, began).topic_id)
             ids[topic] = UNKNOWN if described == _NO_ID else described
         return ids
 
     def check_led(self, topic: str, partition: int) -> None:
         """Raise NotYetError if a partition has no leader: reading it would wait for one."""
         asked = TopicCollection([topic])
+        began = time.monotonic()
         futures = self._cluster.client.describe_topics(asked, request_timeout=self._request_s)
         leaders = {
-            described.id: described.leader for described in self._answer(futures[topic], topic).partitions
+            described.id: described.leader
+            for described in self._answer(futures[topic], topic, began).partitions
         }
         if leaders.get(partition) is None:
             message = f"{topic}-{partition}: no leader is known"
@@ -56,15 +62,16 @@ class Identity:
         """Whether a log has records of a transaction that has not ended yet."""
         here, ends = TopicPartition(topic, partition), []
         for level in (IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED):
+            began = time.monotonic()
             futures = self._cluster.client.list_offsets(
                 {here: OffsetSpec.latest()},  # type: ignore[no-untyped-call]
                 isolation_level=level,
                 request_timeout=self._request_s,
             )
-            ends.append(int(self._answer(futures[here], topic).offset))
+            ends.append(int(self._answer(futures[here], topic, began).offset))
         return ends[0] < ends[1]
 
-    def _answer(self, future: Any, topic: str) -> Any:
+    def _answer(self, future: Any, topic: str, began: float) -> Any:
         try:
             answer = future.result(2 * REQUEST_S)
         except KafkaException as failure:
@@ -78,5 +85,6 @@ class Identity:
         except TimeoutError:
             message = f"topic {topic}: the broker does not answer"
             raise NotYetError(message) from None
-        self._request_s = FIRST_S
+        if time.monotonic() - began <= FIRST_S:
+            self._request_s = FIRST_S
         return answer

@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 
 from streamapp.errors import NotYetError
+from streamapp.worker.restore import identity
 from streamapp.worker.restore.identity import Identity
 
 
@@ -65,3 +66,31 @@ def test_a_request_without_an_answer_is_repeated_soon_and_then_with_more_time() 
     for _ in range(2):
         assert here.topic_ids(["journal"]) == {"journal": "an id"}
     assert seconds == [2, 4, 8, 10, 10, 2]
+
+
+def test_a_broker_that_is_always_slow_answers_all_requests_of_a_restore(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A restore that fails at its second request begins with the first one again."""
+    now, takes = 0.0, 3.0
+
+    def describe_topics(wanted: TopicCollection, request_timeout: float) -> dict[str, Future[Any]]:
+        nonlocal now
+        now += min(takes, request_timeout)
+        answer: Future[Any] = Future()
+        if takes > request_timeout:
+            answer.set_exception(KafkaException(KafkaError(KafkaError._TIMED_OUT, "no answer")))
+        else:
+            leads = SimpleNamespace(id=0, leader="broker 1")
+            answer.set_result(SimpleNamespace(topic_id="an id", partitions=[leads]))
+        return {"journal": answer}
+
+    here: Any = Identity({"bootstrap.servers": "none:1"})
+    here._cluster._client = SimpleNamespace(
+        describe_topics=describe_topics, list_topics=lambda *topic, timeout: None
+    )
+    monkeypatch.setattr(identity, "time", SimpleNamespace(monotonic=lambda: now))
+    with pytest.raises(NotYetError, match="no answer"):
+        here.topic_ids(["journal"])
+    here.topic_ids(["journal"])
+    here.check_led("journal", 0)
