@@ -308,6 +308,9 @@ class Committer:
             self.schedule.forget()
             self._driver.abandon()
             self.dropped += 1
+            # The group may take the partitions away: their snapshots go on when they are live again. A stop
+            # before that must not wait for them.
+            self._snapshots.pause()
             for number, partition in list(self._partitions.items()):
                 if number in undone or partition.stopped is not None or not partition.ledger.is_empty:
                     self._partitions.drop(number)

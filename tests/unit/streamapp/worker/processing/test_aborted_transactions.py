@@ -5,6 +5,7 @@ import random
 
 import pytest
 
+from tests.positions import at
 from tests.unit.streamapp.settled import settled
 from tests.unit.streamapp.worker.processing.rig import GUARANTEES, ME, SNAPSHOT_BYTES, Thread, Worker, run
 from topics.errors import AbortedError
@@ -69,6 +70,45 @@ def test_nothing_of_a_task_that_stays_is_committed_before_it_is_assigned_again()
         w.markers_up_to(5, partition=1)
         await w.commit("partitions revoked")
         assert (w.offsets, w.kafka.aborts) == ({("instances", 1): 1}, 1)
+
+    run(story)
+
+
+@GUARANTEES
+def test_a_stop_after_an_abort_does_not_wait_for_a_snapshot_that_cannot_be_taken(
+    exactly_once: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story(w: Worker) -> None:
+        await w.assign(0, 1)
+        await w.deliver(0, partition=1)
+        await w.commit("all of partition 1")
+        await w.deliver(0)
+        w.lose_membership()
+        await w.commit()
+        assert w.here == [1]
+        await w.stop()
+        assert (w.ended, w.kafka.aborts) == (None, 1)
+
+    run(story, exactly_once)
+    assert "no snapshot of their end" not in caplog.text
+
+
+def test_a_task_that_stays_gets_its_snapshot_after_it_is_assigned_again() -> None:
+    async def story(w: Worker) -> None:
+        await w.assign(0, 1)
+        await w.deliver(0, partition=1, values=(bytes(SNAPSHOT_BYTES),))
+        await w.commit("all of partition 1")
+        await w.deliver(0)
+        w.lose_membership()
+        await w.commit()
+        assert (w.here, w.tick_due()) == ([1], None)
+        w.join_again()
+        await w.assign(0, 1)
+        await w.tick_becomes_due(1)
+        await w.commit("this cuts the task")
+        await w.tick_becomes_due(1)
+        await w.commit("its manifest")
+        assert w.snapshots(1) == [(b"[0]", at(instances=1))]
 
     run(story)
 
