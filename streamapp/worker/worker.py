@@ -331,11 +331,11 @@ class Worker(faust.Worker):
     def _gather_all(self) -> None:
         # Everything is stopped and committed. mode would wait a second for timers that run for ever, and
         # cancel them only then; the partitions wait meanwhile for the next process of this member.
-        left = asyncio.all_tasks(self.loop)
-        for task in left:
+        unfinished = asyncio.all_tasks(self.loop)
+        for task in unfinished:
             task.cancel()
-        if left:
-            self.loop.run_until_complete(asyncio.wait(left))
+        if unfinished:
+            self.loop.run_until_complete(asyncio.wait(unfinished))
 
     async def _sentinel_task(self) -> None:
         """End at once: mode's waits a second, in which nothing happens."""
