@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import faust
 from faust.exceptions import ConsistencyError
@@ -270,6 +270,10 @@ def snapshot_writer(settings: Settings, app: App, names: TopicNames, metrics: Me
     return SnapshotWriter(SnapshotTable(add_table(app, names.snapshots)), journal, metrics, limits)
 
 
+CANCELLED_S: Final = 5.0
+"""How long a worker that ends waits for cancelled tasks; they need milliseconds, on a busy machine longer."""
+
+
 def run_app(app: App, loop: asyncio.AbstractEventLoop, health: Health) -> int:
     """Run the app until it ends; return the exit code. Raises an error that an operator can fix."""
     worker = Worker(app, loop=loop, health=health)
@@ -335,7 +339,9 @@ class Worker(faust.Worker):
         for task in unfinished:
             task.cancel()
         if unfinished:
-            self.loop.run_until_complete(asyncio.wait(unfinished))
+            _, stuck = self.loop.run_until_complete(asyncio.wait(unfinished, timeout=CANCELLED_S))
+            for task in stuck:  # nothing is lost with it, and the process must end
+                logger.warning("ending without a task that does not end when it is cancelled: %s", task)
 
     async def _sentinel_task(self) -> None:
         """End at once: mode's waits a second, in which nothing happens."""

@@ -1,0 +1,35 @@
+"""The end of a worker's event loop."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from streamapp.worker import worker
+from streamapp.worker.worker import Worker
+
+
+def test_a_task_that_ignores_its_cancellation_does_not_keep_the_process(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(worker, "CANCELLED_S", 0.01)
+    loop = asyncio.new_event_loop()
+    may_end = asyncio.Event()
+
+    async def stubborn() -> None:
+        while not may_end.is_set():
+            try:
+                await may_end.wait()
+            except asyncio.CancelledError:
+                continue
+
+    tasks = [loop.create_task(stubborn()), loop.create_task(asyncio.Event().wait())]
+    loop.run_until_complete(asyncio.sleep(0))
+    ending: Any = SimpleNamespace(loop=loop)
+    Worker._gather_all(ending)
+    assert [task.done() for task in tasks] == [False, True]
+    assert "stubborn" in caplog.text
+    may_end.set()
+    loop.run_until_complete(tasks[0])
+    loop.close()
