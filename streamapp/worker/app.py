@@ -13,7 +13,7 @@ from streamapp.settings.clients import faust_arguments, librdkafka_properties
 from streamapp.worker.driver import kafkabatch
 from streamapp.worker.driver.consumer import Consumer
 from streamapp.worker.driver.faust_app import App, DriverOptions, Wiring
-from streamapp.worker.driver.tables import Tables
+from streamapp.worker.driver.table_manager import Tables
 from streamapp.worker.gauges import manager_gauges, schema_gauges
 from streamapp.worker.group_check import check_again
 from streamapp.worker.observability.health import Health
