@@ -32,7 +32,7 @@ def labels_of(classes, seed):
 def classifier(classes):
     from sklearn.base import BaseEstimator, ClassifierMixin
 
-    class AsGiven(ClassifierMixin, BaseEstimator):
+    class AsGiven(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classes_ = np.arange(classes)
 
         def fit(self, x, y):
