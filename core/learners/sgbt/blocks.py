@@ -26,7 +26,6 @@ from core.learners.sgbt.layout import (
     Boosting,
     BoostPlaces,
     TreeEntry,
-    committees_of,
     sketch_words,
 )
 from core.learners.sgbt.residuals import SPLITS
@@ -90,7 +89,7 @@ class BoostLayout(BlockLayout):
 
     def trees_of(self, classes: int) -> int:
         """Return the number of trees for this number of classes."""
-        return int(committees_of(classes)) * self.members
+        return (classes if classes > 2 else 1) * self.members
 
     def leaf_words_of(self, values: int) -> int:
         """Return the words of a leaf record with this number of values of nominal attributes."""

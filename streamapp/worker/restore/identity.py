@@ -29,10 +29,10 @@ _NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 class Identity:
     """Requests about topics. Every method waits for the broker: call them in threads."""
 
-    def __init__(self, kafka: Mapping[str, Any]) -> None:
-        """`kafka`: client properties under Kafka's names."""
+    def __init__(self, kafka: Mapping[str, Any], first_s: float = REQUEST_S) -> None:
+        """`kafka`: client properties under Kafka's names; `first_s`: FIRST_S if requests are repeated."""
         self._cluster = Cluster(kafka, REQUEST_S)
-        self._request_s = FIRST_S
+        self._first_s = self._request_s = first_s
 
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
         """Return the current id of each topic; NotYetError if the broker does not return it."""
@@ -85,6 +85,6 @@ class Identity:
         except TimeoutError:
             message = f"topic {topic}: the broker does not answer"
             raise NotYetError(message) from None
-        if time.monotonic() - began <= FIRST_S:
-            self._request_s = FIRST_S
+        if time.monotonic() - began <= self._first_s:
+            self._request_s = self._first_s
         return answer

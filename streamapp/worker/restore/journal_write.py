@@ -45,15 +45,20 @@ def write_together(
             if DENIED not in str(error):
                 raise
             raise BrokerError(Access.of(kafka).denied("topic", topic, "Write")) from None
-    identity = Identity(kafka)
-    try:
-        while identity.has_open_transaction(topic, partition):  # the broker is about to write the marker
-            if time.monotonic() > until:
-                reason = (
-                    "another transaction is open there, the broker ends it after its transaction.timeout.ms"
-                )
-                raise NotYetError(reason)
-            time.sleep(PAUSE_S)
-    except NotYetError as error:
-        message = f"what was written to {topic}-{partition} is committed, but cannot be seen yet: {error}"
-        raise BrokerError(message) from None
+    wait_until_seen(Identity(kafka), topic, partition, until)
+
+
+def wait_until_seen(identity: Identity, topic: str, partition: int, until: float) -> None:
+    """Return when no transaction is open in a partition; BrokerError after `until` (time.monotonic)."""
+    while True:  # the broker is about to write the marker
+        try:
+            if not identity.has_open_transaction(topic, partition):
+                return
+            reason = "another transaction is open there, the broker ends it after its transaction.timeout.ms"
+        except NotYetError as error:
+            reason = str(error)
+        if time.monotonic() > until:
+            written = f"what was written to {topic}-{partition} is committed"
+            message = f"{written}, but cannot be seen yet: {reason}"
+            raise BrokerError(message)
+        time.sleep(PAUSE_S)

@@ -21,7 +21,7 @@ from streamapp.errors import NotYetError, OtherReleaseError
 from streamapp.worker.journal.offset_metadata import UNKNOWN
 from streamapp.worker.journal.skips import outstanding
 from streamapp.worker.restore.errors import RestoreError, of_other_release, ways_out
-from streamapp.worker.restore.identity import Identity
+from streamapp.worker.restore.identity import FIRST_S, Identity
 from streamapp.worker.restore.journal_replay import Replay
 from streamapp.worker.restore.log_reader import REQUEST_S, LogReader, Offset
 from streamapp.worker.restore.readers import Readers
@@ -129,7 +129,7 @@ class Restorer:
 
     @cached_property
     def _identity(self) -> Identity:
-        return Identity(self._kafka)
+        return Identity(self._kafka, FIRST_S)
 
     def _wait(self, request: RestoreRequest, difference: EndMismatchError) -> NotYetError | RestoreError:
         """Return NotYetError for a difference that may pass, RestoreError for one that has lasted too long.

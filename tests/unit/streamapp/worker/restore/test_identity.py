@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicCollection
 
 from streamapp.errors import NotYetError
 from streamapp.worker.restore import identity
-from streamapp.worker.restore.identity import Identity
+from streamapp.worker.restore.identity import FIRST_S, Identity
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def led() -> Callable[[dict[int, str | None]], Identity]:
             found.set_result(SimpleNamespace(partitions=partitions))
             return {"journal": found}
 
-        here: Any = Identity({"bootstrap.servers": "none:1"})
+        here: Any = Identity({"bootstrap.servers": "none:1"}, FIRST_S)
         here._cluster._client = SimpleNamespace(describe_topics=describe_topics)
         made: Identity = here
         return made
@@ -56,7 +56,7 @@ def test_a_request_without_an_answer_is_repeated_soon_and_then_with_more_time() 
             answer.set_result(SimpleNamespace(topic_id="an id"))
         return {"journal": answer}
 
-    here: Any = Identity({"bootstrap.servers": "none:1"})
+    here: Any = Identity({"bootstrap.servers": "none:1"}, FIRST_S)
     here._cluster._client = SimpleNamespace(
         describe_topics=describe_topics, list_topics=lambda *topic, timeout: None
     )
@@ -85,7 +85,7 @@ def test_a_broker_that_is_always_slow_answers_all_requests_of_a_restore(
             answer.set_result(SimpleNamespace(topic_id="an id", partitions=[leads]))
         return {"journal": answer}
 
-    here: Any = Identity({"bootstrap.servers": "none:1"})
+    here: Any = Identity({"bootstrap.servers": "none:1"}, FIRST_S)
     here._cluster._client = SimpleNamespace(
         describe_topics=describe_topics, list_topics=lambda *topic, timeout: None
     )
