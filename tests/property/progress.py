@@ -87,7 +87,8 @@ def learn(spec, weight, seed):
         answers = table.answer(np.zeros(RUN, dtype=np.int64), x[rows], label[rows], weight[rows])
         assert np.isfinite(answers.probability).all(), "a probability is no number"
         # Each node of a path is evaluated once a record; a record makes a path by one node longer.
-        most = RUN * (before.depth + RUN + 1) * 2  # the background tree, too
+        members = getattr(spec.learner, "members", 1)
+        most = RUN * (before.depth + RUN + 1) * 2 * members  # the background trees, too
         after = table.model(0).summary()
         assert after.attempts <= before.attempts + most, "more attempts than records meet nodes"
     model = table.model(0)
