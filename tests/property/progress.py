@@ -48,7 +48,8 @@ def specs():
     learners = [(name, registry.plugin("learners", name)) for name in registry.names("learners")]
     for name, learner in learners:
         if name not in TREES:
-            yield from ({"name": name.replace("_", "-"), "compat": compat} for compat in (None, "moa"))
+            body = {"name": name.replace("_", "-"), "members": 10}
+            yield from (body | {"compat": compat} for compat in (None, "moa"))
             continue
         schedules = registry.names("schedules")
         for compat, schedule, period in itertools.product(learner.compats, schedules, PERIODS):

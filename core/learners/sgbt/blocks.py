@@ -257,8 +257,8 @@ class BoostLayout(BlockLayout):
         return bool(boosting_at(ints, t).stopped)
 
     def takes_attributes(self, ints: Ints, t: int) -> bool:
-        """Return whether no tree was split yet; subsets of all attributes are then drawn again."""
-        return not boosting_at(ints, t).splits
+        """Return True: trees of any size take attributes; their subsets of all attributes are drawn again."""
+        return True
 
     def explain(
         self, schema: Schema, ints: Ints, t: int, x: Floats, place: int | None = None
