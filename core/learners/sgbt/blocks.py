@@ -89,6 +89,7 @@ class BoostLayout(BlockLayout):
 
     def trees_of(self, classes: int) -> int:
         """Return the number of trees for this number of classes."""
+        # The rule of committees_of, which is for compiled code: called from here it would be compiled then.
         return (classes if classes > 2 else 1) * self.members
 
     def leaf_words_of(self, values: int) -> int:
