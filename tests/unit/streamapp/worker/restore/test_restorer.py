@@ -110,7 +110,7 @@ def restorer_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[Group], Restorer]:
 
     def made(group: Group) -> Restorer:
         monkeypatch.setattr(restorer, "LogReader", lambda *given: group)
-        monkeypatch.setattr(restorer, "Identity", lambda kafka: group)
+        monkeypatch.setattr(restorer, "Identity", lambda kafka, first_s: group)
         return Restorer({}, "group", NAMES, TaskConfig())
 
     return made
