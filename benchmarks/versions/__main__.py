@@ -40,7 +40,7 @@ from benchmarks.chaos.pauses import AnswerTimes
 from benchmarks.chaos.reference import Reference
 from benchmarks.chaos.source_tape import SourceTape
 from benchmarks.chaos.tape import Tape, values
-from benchmarks.versions.installed import Installed, NoReleaseError, newest_tag, of_tag, of_this_tree
+from benchmarks.versions.installed import Installed, NoReleaseError, newest_release, of_release, of_this_tree
 from benchmarks.versions.newest_word import declare, newest_learner
 from core.spec import Spec
 from core.state_version import ALIKE_SINCE
@@ -62,7 +62,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="versions-") as name:
         directory = options.keep or Path(name)
         directory.mkdir(parents=True, exist_ok=True)
-        old, new = releases(options.old or newest_tag(), directory)
+        old, new = releases(options.old or newest_release(), directory)
         with EmbeddedBroker(Path(name) / "broker") as broker:
             report = run(options, directory, broker, old, new)
     print(json.dumps(report) if options.json else "\n".join(f"{k:24} {v}" for k, v in report.items()))
@@ -72,7 +72,7 @@ def main() -> int:
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the command line (default: sys.argv)."""
     parser = argparse.ArgumentParser(prog="benchmarks.versions", description=__doc__)
-    parser.add_argument("--old", default="", help="a tag; default: the newest one")
+    parser.add_argument("--old", default="", help="a tag; default: the newest release")
     parser.add_argument(
         "--seconds", type=number_within(float, 1.0), default=5.0, help="of load in each state of the group"
     )
@@ -84,10 +84,10 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def releases(tag: str, directory: Path) -> tuple[Installed, Installed]:
-    """Return the releases of a tag and of this tree, with compiled kernels."""
+def releases(release: str, directory: Path) -> tuple[Installed, Installed]:
+    """Return a release and that of this tree, with compiled kernels."""
     with phase("wheels"):
-        old, new = of_tag(tag, directory), of_this_tree(directory)
+        old, new = of_release(release, directory), of_this_tree(directory)
     specs: list[Any] = [SPEC, *(challenge["spec"] for challenge in CHALLENGES.values())]
     with phase(f"kernels of {old.name}"):
         old.warm(*specs)

@@ -1,4 +1,4 @@
-"""Installed releases: the wheel of a git tag, or of the working tree, in a separate environment.
+"""Installed releases: the wheel of a commit, or of the working tree, in a separate environment.
 
 A release uses the dependencies of the environment that runs the program, by a path file: nothing is
 downloaded. So both releases run with the same dependencies, as after an upgrade of streamgrove alone.
@@ -24,11 +24,13 @@ from core.spec import Spec
 from streamapp.worker.compile_ahead import warm_kernels
 warm_kernels(*map(Spec.parse, sys.argv[1:]))
 """
+# The commits of releases, for repositories that were copied without their tags. The newest one is last.
+RELEASES: Final = {"v0.1.0": "a19dd28431e9ed0f60a54725e845910891c95bb3"}
 SOURCES: Final = ("pyproject.toml", "README.md", "LICENSE", "NOTICE", "core", "topics", "streamapp")
 
 
 class NoReleaseError(Exception):
-    """There is no tagged release, or no git to read it with."""
+    """The repository lacks the release, or there is no git to read it with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,29 +55,36 @@ class Installed:
         _run(self.directory / "bin" / "python", "-c", WARM, *map(json.dumps, specs), cwd=self.directory)
 
 
-def newest_tag() -> str:
-    """Return the newest tag of a release; NoReleaseError if there is none."""
-    command = ["git", "tag", "--list", "v*", "--sort=-version:refname"]
-    try:
-        tags = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
-    except (OSError, subprocess.CalledProcessError) as error:
-        message = "tags cannot be read: this is no git checkout"
-        raise NoReleaseError(message) from error
-    if not tags:
-        message = "no release is tagged here: fetch the tags (git fetch --tags)"
-        raise NoReleaseError(message)
-    return tags[0]
+def newest_release() -> str:
+    """Return the name of the newest release; NoReleaseError if the repository lacks its sources."""
+    name = [*RELEASES][-1]
+    revision(name)
+    return name
 
 
-def of_tag(tag: str, directory: Path) -> Installed:
-    """Return the release of a tag."""
-    sources = directory / f"sources-{tag}"
-    archive = subprocess.run(
-        ["git", "archive", "--format=tar", tag, *SOURCES], cwd=ROOT, capture_output=True, check=True
-    ).stdout
+def revision(release: str) -> str:
+    """Return the commit of a tag or a name in RELEASES; NoReleaseError if the repository lacks it."""
+    for name in filter(None, (f"refs/tags/{release}", RELEASES.get(release))):
+        command = ["git", "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"]
+        try:
+            found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        except OSError as error:
+            message = f"{release} cannot be read: git is not installed"
+            raise NoReleaseError(message) from error
+        if not found.returncode:
+            return found.stdout.strip()
+    message = f"{release} is not in this repository: fetch its whole history (git fetch --unshallow --tags)"
+    raise NoReleaseError(message)
+
+
+def of_release(release: str, directory: Path) -> Installed:
+    """Return a release, given by a tag or a name in RELEASES."""
+    sources = directory / f"sources-{release}"
+    command = ["git", "archive", "--format=tar", revision(release), *SOURCES]
+    archive = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
     with tarfile.open(fileobj=io.BytesIO(archive)) as files:
         files.extractall(sources, filter="data")
-    return _installed(tag, sources, directory)
+    return _installed(release, sources, directory)
 
 
 def of_this_tree(directory: Path) -> Installed:

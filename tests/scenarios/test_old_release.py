@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.versions.installed import ROOT, NoReleaseError, newest_tag
+from benchmarks.versions.installed import ROOT, NoReleaseError, newest_release, revision
 from core.state_version import ALIKE_SINCE, NEW_WORDS
 from streamapp.worker.journal.entry import encode
 from streamapp.worker.task.task import Task
@@ -77,12 +77,12 @@ def write_journal(path: Path, spec: dict[str, Any] | None) -> None:
 
 
 def old_sources(directory: Path) -> Path:
-    """Return a directory with the sources of the newest tag."""
+    """Return a directory with the sources of the newest release."""
     try:
-        tag = newest_tag()
+        commit = revision(newest_release())
     except NoReleaseError as error:
         pytest.skip(str(error))
-    command = ["git", "archive", "--format=tar", tag, "core", "topics", "streamapp", "tests", "benchmarks"]
+    command = ["git", "archive", "--format=tar", commit, "core", "topics", "streamapp", "tests", "benchmarks"]
     archive = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
     directory.mkdir()
     subprocess.run(["tar", "-x"], cwd=directory, input=archive, check=True)

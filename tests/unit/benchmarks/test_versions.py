@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from benchmarks.versions import installed
 from benchmarks.versions.__main__ import broken, live, stopped
-from benchmarks.versions.installed import NoReleaseError, newest_tag
+from benchmarks.versions.installed import NoReleaseError, newest_release, revision
 
 SOUND: dict[str, Any] = {
     "guarantee": "exactly_once",
@@ -56,7 +57,21 @@ def test_a_report_is_wrong_if_a_promise_is_broken(change: dict[str, Any], flaw: 
     assert set(broken(SOUND | change)) == ({flaw} if flaw else set())
 
 
-def test_a_checkout_without_tags_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_repository_without_the_release_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(installed, "ROOT", tmp_path)
-    with pytest.raises(NoReleaseError, match="no git checkout"):
-        newest_tag()
+    with pytest.raises(NoReleaseError, match=r"v0\.1\.0 is not in this repository"):
+        newest_release()
+
+
+def test_a_release_has_its_commit_without_tags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installed, "ROOT", tmp_path)
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@localhost"]
+    for command in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
+        subprocess.run([*git, *command], cwd=tmp_path, check=True)
+    monkeypatch.setattr(installed, "RELEASES", {"v7": "HEAD"})
+    untagged = revision("v7")
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "second"], cwd=tmp_path, check=True)
+    subprocess.run([*git, "tag", "v6", untagged], cwd=tmp_path, check=True)
+    assert revision("v6") == untagged != revision("v7")
+    with pytest.raises(NoReleaseError, match="v5"):
+        revision("v5")
