@@ -28,9 +28,9 @@ class Costs:
     many_models_us: float = _cost(
         0.9, "µs of CPU a record more with 10,000 models or more on a worker", "benchmarks.task"
     )
-    round_us: float = _cost(4_800.0, "µs of CPU a round", "benchmarks.pipeline --latency")
+    round_us: float = _cost(4_000.0, "µs of CPU a round", "benchmarks.pipeline --latency")
     run_us: float = _cost(100.0, "µs of CPU a run of a round", "benchmarks.rounds --partitions")
-    commit_us: float = _cost(1_100.0, "µs of CPU a commit", "benchmarks.pipeline --latency")
+    commit_us: float = _cost(1_800.0, "µs of CPU a commit", "benchmarks.pipeline --latency")
     commit_partition_us: float = _cost(100.0, "µs of CPU a partition of a commit", "benchmarks.scaling --fit")
     snapshot_us_per_mb: float = _cost(
         53_000.0, "µs of CPU a MB of models in a snapshot", "benchmarks.snapshot_cost"
@@ -39,11 +39,9 @@ class Costs:
     pace_ms: float = _cost(25.0, "ms between two rounds at least once", "streamapp/worker/driver/pace.py")
     least_commit_ms: float = _cost(50.0, "ms, shortest commit interval", "benchmarks.transactions")
     exactly_once_ms: float = _cost(
-        35.0, "ms of an answer besides its interval", "benchmarks.pipeline --latency"
+        20.0, "ms of an answer besides its interval", "benchmarks.pipeline --latency"
     )
-    at_least_once_ms: float = _cost(
-        15.0, "ms of an answer besides its round", "benchmarks.pipeline --latency"
-    )
+    at_least_once_ms: float = _cost(9.0, "ms of an answer besides its round", "benchmarks.pipeline --latency")
     process_mb: float = _cost(400.0, "MB of a worker without models", "benchmarks.scaling")
     partition_mb: float = _cost(3.0, "MB of a partition without models", "benchmarks.scaling")
     model_bytes: float = _cost(12_000.0, "bytes of a model", "benchmarks.memory, grove_model_bytes")
