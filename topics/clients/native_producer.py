@@ -37,6 +37,8 @@ OUT_OF_BOUNDS: Final = -1
 
 _FIRST_LOOK_S: Final = 0.001
 _EAGER_S: Final = 0.05
+_QUIET_S: Final = 0.04
+"""Seconds of a flush in which no thread of the client is woken again."""
 _NO_STARTS: Final = np.zeros(0, dtype=np.int64)
 
 
@@ -78,15 +80,17 @@ class NativeProducer:
         """Wait until everything is delivered or the time is over; return how many records still wait.
 
         A delivered record causes no report, so nothing wakes the library's own flush: it checks every ten
-        milliseconds. At first this method checks more often.
+        milliseconds. At first this method checks more often. The library's flush also wakes all threads of
+        the client, which then send records that wait for others: at first once is enough.
         """
-        began = time.monotonic()
+        began, wait = time.monotonic(), self._library.flush
         while True:
             passed = time.monotonic() - began
             slice_ = min(max(passed / 4, _FIRST_LOOK_S), max(seconds - passed, 0))
-            self._call(self._library.flush, _ms(slice_))
+            self._call(wait, _ms(slice_))
             if not (undelivered := len(self)) or passed >= seconds:
                 return undelivered
+            wait = self._library.poll if passed < _QUIET_S else self._library.flush
 
     def purge(self) -> None:
         """Give up every waiting record; the failures are reported as usual."""
