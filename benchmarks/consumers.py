@@ -45,7 +45,9 @@ from benchmarks.rig.consumed_messages import MessageQueue
 from benchmarks.rig.process import Child, python
 from benchmarks.rig.visible import Cluster
 from streamapp.worker.app import FETCH
+from streamapp.worker.driver.fetch_routine import FetchRoutine
 from streamapp.worker.driver.pace import PACE_MAX_S
+from streamapp.worker.driver.plain_answers import PlainAnswers
 from streamapp.worker.driver.thread import ConsumerThread
 from streamapp.worker.transport.fetch_sessions import FetchSessions
 from streamapp.worker.transport.partition_health import PartitionHealth
@@ -116,8 +118,10 @@ class Fetcher:
         FetchSessions(consumer._client, consumer._subscription)
         self._thread = _Thread(consumer, self._loop)
         fetcher._prefetch_backoff = 0.0
+        PlainAnswers(consumer._client, fetcher)
         self._thread._plan_fetches(fetcher, {options.topic})
         self._thread.partition_health.limit_fetches(fetcher)
+        FetchRoutine(fetcher)
         request = fetcher._proc_fetch_request
 
         async def counted(*arguments: Any) -> Any:

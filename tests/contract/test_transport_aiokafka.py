@@ -271,11 +271,29 @@ def test_how_long_a_fetch_waits_is_read_when_it_is_planned() -> None:
     assert "FetchRequest( self._fetch_max_wait_ms, self._fetch_min_bytes," in plan
     assert "backoff = self._fetcher_timeout" in plan
     assert "elif node_id in self._in_flight: # We have in-flight fetches to this node continue" in plan
+
+
+def test_the_routine_that_we_stand_in_for() -> None:
     routine = source(fetcher.Fetcher._fetch_requests_routine)
-    assert "self._get_actions_per_node(assignment)" in routine
-    assert "self._pending_tasks.add(task) self._in_flight.add(node_id)" in routine
-    assert "other_futs = [self._wait_consume_future, assignment.unassign_future]" in routine
-    assert "timeout=timeout, return_when=asyncio.FIRST_COMPLETED" in routine, "an empty plan waits, and ends"
+    for part in (
+        "self._get_actions_per_node(assignment)",
+        "self._proc_fetch_request(assignment, node_id, request)",
+        "self._update_fetch_positions(assignment, node_id, tps)",
+        "self._pending_tasks.add(task) self._in_flight.add(node_id)",
+        "other_futs = [self._wait_consume_future, assignment.unassign_future]",
+        "fut = self._client.force_metadata_update()",
+        "timeout=timeout, return_when=asyncio.FIRST_COMPLETED",
+        "self._pending_tasks.clear() self._records.clear()",
+    ):
+        assert part in routine
+    assert "self._fetch_task = create_task(self._fetch_requests_routine())" in source(
+        fetcher.Fetcher.__init__
+    )
+    assert "return self._fetch_task" in source(fetcher.Fetcher.error_future.fget)
+    close = source(fetcher.Fetcher.close)
+    assert "self._fetch_task.cancel()" in close
+    assert "for x in self._pending_tasks: x.cancel() await x" in close, "the set must not change meanwhile"
+    assert "_wait_consume_future" in source(fetcher.Fetcher.seek_to) + source(fetcher.Fetcher.fetched_records)
 
 
 def test_a_position_out_of_range_becomes_an_error_of_its_partition() -> None:

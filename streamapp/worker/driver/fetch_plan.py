@@ -9,7 +9,7 @@ aiokafka's own plan is made.
 
 from __future__ import annotations
 
-import random
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +37,7 @@ class FetchPlan:
         self._cluster = cluster
         self._plan = fetcher._get_actions_per_node
         self._layout: Layout | None = None
+        self._turns: Counter[int] = Counter()  # requests so far, by broker
         cluster.add_listener(self._forget)
         fetcher._get_actions_per_node = self._planned
 
@@ -54,10 +55,11 @@ class FetchPlan:
         for node, topics in layout.by_node.items():
             if node in self._fetcher._in_flight:
                 continue
-            rows = self._rows(topics)
+            rows = self._rows(topics, self._turns[node])
             if rows is None:
                 return self._plan(assignment)
             if rows:
+                self._turns[node] += 1
                 requests.append((node, self._request(rows)))
         return requests, {}, self._fetcher._fetcher_timeout, False, []
 
@@ -71,16 +73,18 @@ class FetchPlan:
             by_node.setdefault(leader, {}).setdefault(tp.topic, []).append(row)
         return Layout(assignment, {node: [*topics.items()] for node, topics in by_node.items()}, is_complete)
 
-    def _rows(self, topics: list[tuple[str, Rows]]) -> list[tuple[str, list[tuple[int, int, int]]]] | None:
+    def _rows(
+        self, topics: list[tuple[str, Rows]], turn: int
+    ) -> list[tuple[str, list[tuple[int, int, int]]]] | None:
         """Return what is requested of each topic; None: a partition has no position, or is paused.
 
-        Each time it begins elsewhere: an answer is filled in this order, unless there is a session.
+        Each turn begins elsewhere: an answer is filled in this order, unless there is a session.
         """
         waiting, most = self._fetcher._records, self._fetcher._max_partition_fetch_bytes
         requested = []
-        for topic, partitions in _rotated(topics):
+        for topic, partitions in _rotated(topics, turn):
             rows = []
-            for number, tp, state in _rotated(partitions):
+            for number, tp, state in _rotated(partitions, turn // len(topics)):
                 if tp in waiting:
                     continue
                 position = state._position
@@ -97,6 +101,6 @@ class FetchPlan:
         return FetchRequest(*limits, fetcher._isolation_level, topics, rack_id=fetcher._client_rack or "")
 
 
-def _rotated(things: list[Any]) -> list[Any]:
-    first = random.randrange(len(things))  # noqa: S311 - fairness, not secrecy
+def _rotated(things: list[Any], turn: int) -> list[Any]:
+    first = turn % len(things)
     return things[first:] + things[:first]

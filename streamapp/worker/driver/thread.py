@@ -31,6 +31,9 @@ from faust.types import TP
 from streamapp.errors import NotYetError, StreamappError
 from streamapp.worker.driver.faust_app import App
 from streamapp.worker.driver.fetch_plan import FetchPlan
+from streamapp.worker.driver.fetch_routine import FetchRoutine
+from streamapp.worker.driver.plain_answers import PlainAnswers
+from streamapp.worker.driver.thread_calls import run_in
 from streamapp.worker.transport.authorization import DENIALS, AccessDeniedError, report_denials
 from streamapp.worker.transport.connect_retry import retry_connect
 from streamapp.worker.transport.fencing import Fencing, ForeignAssignment
@@ -123,9 +126,11 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         # A position out of range is handled here: aiokafka would jump over lost records with an INFO line.
         fetcher._default_reset_strategy = OffsetResetStrategy.NONE
         keep_waiting_results(fetcher)
+        PlainAnswers(consumer._client, fetcher)
         FetchPlan(fetcher, consumer._client.cluster)
         self._plan_fetches(fetcher, options.topics)
         self.partition_health.limit_fetches(fetcher)
+        FetchRoutine(fetcher)
 
     def _report(self, error: StreamappError) -> None:
         self.parent_loop.call_soon_threadsafe(cast(Any, self.consumer).end, error)
@@ -157,9 +162,6 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         plan = fetcher._get_actions_per_node
 
         def plan_at_its_time(assignment: Any) -> Any:
-            if all(task.done() for task in fetcher._pending_tasks):
-                # aiokafka overlooks the end of a request when it is woken at the same moment.
-                fetcher._in_flight.clear()
             now, next_fetch = time.monotonic(), max(self._next_fetch, self._not_before)
             self._wakes_in_time = now < next_fetch < math.inf  # else `_drain` wakes it
             if not fetcher._records.keys().isdisjoint(self._wanted):
@@ -193,7 +195,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
     async def _in_thread(self, work: Coroutine[Any, Any, _T]) -> _T:
         """Run `work` in this thread's loop, not through Faust's queue: both of its workers may be waiting."""
         try:
-            return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.thread_loop))
+            return await run_in(self.thread_loop, work)
         except DENIALS as denial:
             raise AccessDeniedError(denial, cast(App, self.app).options.access) from None
 
@@ -271,12 +273,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
                 seconds_left = deadline - time.monotonic()
                 if seconds_left <= 0 or not self.consumer.flow_active:
                     break
-                waiter = fetcher._create_fetch_waiter()
-                finished, _ = await asyncio.wait([waiter], timeout=seconds_left)
-                if finished:
-                    waiter.result()  # raises errors of the group
-                else:
-                    waiter.cancel()
+                await _next_event(fetcher, seconds_left)
                 fetched.began = time.monotonic()
                 self._drain(fetcher, positions, fetched, changelogs)
         if fetched.is_worth_a_turn and not ahead:
@@ -321,7 +318,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             drained = True
             if type(result) is not FetchResult:
                 _raise_unless_out_of_range(result, tp, fetched)
-            elif result.check_assignment(tp) and result.has_more():
+            elif _is_current(result, assignment, state):
                 results.append((tp, state, result, log_end))
         read_together = decode_small(
             [(result._partition_records, log_end) for _, _, result, log_end in results], limit
@@ -350,7 +347,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
                 if not isinstance(result._error, OffsetOutOfRangeError):
                     result.check_raise()
                 fetched.changelogs_out_of_range[tp] = dict(result._error.args[0])[tp]
-            elif result.check_assignment(tp):
+            elif _is_current(result, assignment, assignment.state_value(tp)):
                 columns = decode(result._partition_records, None, MAX_CHANGELOG_RECORDS, limit)
                 fetched.inflated += columns.inflated
                 fetched.changelogs[tp] = _changelog_records(tp, columns)
@@ -421,6 +418,24 @@ def keep_waiting_results(fetcher: Any) -> None:
             set_error(tp, error)
 
     fetcher._set_error = set_error_unless_waiting
+
+
+async def _next_event(fetcher: Any, seconds: float) -> None:
+    """Return when records have come, a poll is to end, or the time is over; raise errors of the group."""
+    waiter = fetcher._create_fetch_waiter()
+    timer = asyncio.get_running_loop().call_later(seconds, fetcher._notify, waiter)
+    try:
+        await waiter
+    finally:
+        timer.cancel()
+
+
+def _is_current(result: FetchResult, assignment: Any, state: Any) -> bool:
+    """Return whether fetched records begin at the position of their partition in this assignment."""
+    records = result._partition_records
+    if records is None or state is None or result._assignment is not assignment or state._paused:
+        return False
+    return bool(state._position == records.next_fetch_offset)
 
 
 def _has_no_position(result: Any) -> bool:

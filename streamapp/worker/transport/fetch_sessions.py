@@ -23,7 +23,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from aiokafka import TopicPartition
 from aiokafka.errors import for_code
 from aiokafka.protocol.fetch import FetchRequest, FetchRequest_v11
 
@@ -151,10 +150,11 @@ class FetchSessions:
 
     def _keep(self, node_id: int, session: Session, rows: dict[Place, Row], response: Any) -> None:
         """Keep a session after an answer, unless aiokafka will drop a part of it."""
+        states = session.assignment._tp_state
         for topic, answered in response.topics:
             for number, *_ in answered:
-                state = session.assignment.state_value(TopicPartition(topic, number))
-                if not state.has_valid_position or state.position != rows[topic, number][0]:
+                place = topic, number
+                if states[place]._position != rows[place][0]:  # or there is none
                     return
         session.epoch = 1 if session.epoch == MOST_EPOCHS else session.epoch + 1
         session.rows = rows

@@ -97,25 +97,30 @@ class PartitionHealth:
     async def _send_and_record(self, node_id: int, request: Any, **options: Any) -> Any:
         if not isinstance(request, FetchRequest):
             return await self._send(node_id, request, **options)
-        asked = _places(request)
         try:
             response = await self._send(node_id, request, **options)
         except KafkaError as error:
+            asked = _places(request)
             if (too_long := frame_error(error)) is not None:
                 self._too_long(asked, too_long)
                 raise
             self._refused.update(dict.fromkeys(asked, f"broker {node_id}: {type(error).__name__}"))
             raise
         if self.oversized:
-            self.oversized.forget(asked)
+            self.oversized.forget(_places(request))
         for topic, rows in response.topics:
             for partition, code, *_ in rows:
-                error_type = for_code(code)
-                if error_type in ANSWERS:
-                    self._refused.pop((topic, partition), None)
-                else:
-                    self._refused[topic, partition] = f"broker {node_id}: {error_type.__name__}"
+                if code or self._refused:
+                    self._note((topic, partition), code, node_id)
         return response
+
+    def _note(self, place: tuple[str, int], code: int, node_id: int) -> None:
+        """Note the error, or that there is none, of a partition in an answer."""
+        error_type = for_code(code)
+        if error_type in ANSWERS:
+            self._refused.pop(place, None)
+        else:
+            self._refused[place] = f"broker {node_id}: {error_type.__name__}"
 
 
 def _places(request: Any) -> list[tuple[str, int]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -21,14 +20,10 @@ class Fetcher:
 
     def __init__(self) -> None:
         self._fetch_max_wait_ms, self._fetcher_timeout = 500, 0.2
-        self._pending_tasks: set[Any] = set()
-        self._in_flight: set[int] = set()
         self._records: dict[TP, Any] = {}
         self.waits: list[int] = []
 
     def _get_actions_per_node(self, assignment: Any) -> Any:
-        if 1 in self._in_flight:
-            return [], {}, self._fetcher_timeout, False, []
         self.waits.append(self._fetch_max_wait_ms)
         return [FETCH], {}, self._fetcher_timeout, False, []
 
@@ -103,16 +98,3 @@ def test_nothing_is_fetched_before_the_time_that_was_said(planned: Any, now: Any
     assert fetcher.plan() == (True, 0.2)
     now.now += 0.125
     assert fetcher.plan() == (False, 0.125), "the pace is what is left"
-
-
-def test_a_request_that_has_ended_is_not_waited_for(planned: Any, now: Any) -> None:
-    _, fetcher = planned
-
-    async def story() -> None:
-        ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        fetcher._pending_tasks, fetcher._in_flight = {ended}, {1}
-        assert fetcher.plan() == (False, 0.2)
-        ended.set_result(None)  # what takes it out of `_in_flight` has not been called yet
-        assert fetcher.plan() == (True, 0.2)
-
-    asyncio.run(story())

@@ -135,9 +135,7 @@ def test_taken_records_wake_the_fetches_only_if_another_may_be_sent(
         thread = consumer_thread(monkeypatch)
         fetcher = thread._ensure_consumer()._fetcher
         request = (0, object())
-        for name, value in {"_pending_tasks": set(), "_in_flight": set(), "_fetch_max_wait_ms": 500}.items():
-            setattr(fetcher, name, value)
-        fetcher._fetcher_timeout = 9.0
+        fetcher._fetch_max_wait_ms, fetcher._fetcher_timeout = 500, 9.0
         fetcher._get_actions_per_node = lambda _: ([request], {}, 9.0, False, [])
         thread.sources = cast("Any", SimpleNamespace(suspects=False))
         thread._plan_fetches(fetcher, ["topic"])
