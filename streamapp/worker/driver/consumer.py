@@ -25,14 +25,14 @@ from streamapp.errors import NotYetError
 from streamapp.worker.driver.changelogs import Changelogs
 from streamapp.worker.driver.faust_app import STOP_TIMEOUT_S, App, Wiring
 from streamapp.worker.driver.going_live import GoingLive
-from streamapp.worker.driver.live_partitions import LivePartitions, place_of
+from streamapp.worker.driver.live_partitions import LivePartitions
 from streamapp.worker.driver.pace import PAUSE_MAX_S, RoundTime
 from streamapp.worker.driver.thread import ConsumerThread, Fetched
 from streamapp.worker.transport.delivery import Delivery
 from streamapp.worker.transport.membership import Membership
 from streamapp.worker.transport.rounds import together
 from streamapp.worker.transport.run_size import RunSize
-from streamapp.worker.transport.runs import Run, TimeOrder, wanted_of
+from streamapp.worker.transport.runs import Run, TimeOrder
 from streamapp.worker.transport.schema_gate import SchemaGate
 
 logger = logging.getLogger(__name__)
@@ -100,21 +100,19 @@ class Consumer(driver.Consumer):
             await self._feed(epoch, await fetching)
         else:
             await self._feed(epoch, await self._take(IDLE_POLL))
+            if not await self._deliver_round(epoch):  # a round commits if that is due
+                tick = self.wiring.committer.tick_due(time.monotonic())
+                if tick is not None:
+                    await self._deliver(epoch, tick, ())
+                return
             while await self._deliver_round(epoch):
                 pass
-            tick = self.wiring.committer.tick_due(time.monotonic())
-            if tick is not None:
-                await self._deliver(epoch, tick, ())
 
     async def _take(self, timeout_s: float) -> Fetched:
         now = time.monotonic()
-        topics = wanted_of(tuple(self._live.orders.values()), self.options.limit.most_bytes, now)
-        positions = {place_of(ahead.topic, ahead.partition): ahead.position for ahead in topics}
-        back = {
-            place_of(ahead.topic, ahead.partition): ahead.request_again()
-            for ahead in topics
-            if ahead.released
-        }
+        topics = self._live.wanted(self.options.limit.most_bytes, now)
+        positions = {ahead.place: ahead.position for ahead in topics}
+        back = {ahead.place: ahead.request_again() for ahead in topics if ahead.released}
         await self._thread.seek_all(back)
         waits = [timeout_s, self.wiring.committer.seconds_to_tick(now)]
         if self.options.max_idle_ms > 0:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
 
 from faust.types import TP
 
-from streamapp.worker.transport.runs import TimeOrder
-
-place_of = functools.lru_cache(maxsize=1 << 14)(TP)
-"""Make a TP, or return the same again: each turn needs one for each topic of each partition."""
+from streamapp.worker.transport.runs import ReadAhead, TimeOrder, wanted_of
 
 
 class LivePartitions:
@@ -31,17 +27,29 @@ class LivePartitions:
 
     def has_backlog(self, now: float, holds: Callable[[int], bool] = lambda _: False) -> bool:
         """Whether some partition has runs that are due; `holds`: whether a partition waits for schemas."""
+        if self.is_at_rest:
+            return False
         return any(order.has_backlog(now) for partition, order in self.orders.items() if not holds(partition))
 
     @property
     def is_at_rest(self) -> bool:
         """Whether no record waits here, and none was given back."""
-        return all(order.is_at_rest for order in self.orders.values())
+        for order in self.orders.values():  # without calls: each turn looks at each topic of each partition
+            for ahead in order.topics.values():
+                if ahead.n or ahead.released:
+                    return False
+        return True
+
+    def wanted(self, most_inflated: int, now: float) -> list[ReadAhead]:
+        """Return the topics to fetch at `now` (`wanted_of` in streamapp/worker/transport/runs.py)."""
+        if self.is_at_rest:
+            return [ahead for order in self.orders.values() for ahead in order.topics.values()]
+        return wanted_of(tuple(self.orders.values()), most_inflated, now)
 
     @property
     def is_behind(self) -> bool:
         """Whether the last fetch of some topic left records at the broker."""
-        for order in self.orders.values():  # without calls, as in `TimeOrder.is_at_rest`
+        for order in self.orders.values():  # without calls, as in `is_at_rest`
             for ahead in order.topics.values():
                 if ahead.log_end is not None and ahead.log_end > ahead.position:
                     return True
@@ -61,9 +69,9 @@ class LivePartitions:
         if self._log_ends is None or len(self.orders) != self._n_orders:
             self._n_orders = len(self.orders)
             self._log_ends = {
-                place_of(topic, partition): ahead.log_end
-                for partition, order in self.orders.items()
-                for topic, ahead in order.topics.items()
+                ahead.place: ahead.log_end
+                for order in self.orders.values()
+                for ahead in order.topics.values()
                 if ahead.log_end is not None
             }
         return self._log_ends

@@ -109,14 +109,16 @@ class Committer:
         if self._is_committing:
             return None
         if self.schedule.is_due(now):
-            return next(iter(self._partitions.uncommitted(self._driver.membership)), None)
+            return self._partitions.first_uncommitted(self._driver.membership)
         return next(iter(self._snapshots.ready() or self._snapshots.due(now)), None)
 
     def seconds_to_tick(self, now: float) -> float:
         """Return how long a poll may wait."""
         due = self.schedule.due
-        if due is None or self._is_committing or not self._partitions.uncommitted(self._driver.membership):
+        if due is None or self._is_committing:
             return float("inf")  # a tick would have no effect
+        if self._partitions.first_uncommitted(self._driver.membership) is None:
+            return float("inf")
         return max(0.0, due - now)
 
     def seconds_to_last_round(self, now: float, round_s: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from streamapp.worker.journal.entry import Skip
@@ -80,9 +80,15 @@ class Partitions(dict[int, Partition]):
         After a rebalance, partitions that are not restored yet hold what an earlier member processed: other
         workers may have continued from there.
         """
-        return {
-            number: partition
-            for number, partition in self.items()
-            if partition.membership == membership
-            and not (partition.ledger.is_empty and self._snapshots.manifest(number) is None)
-        }
+        return {number: self[number] for number in self._uncommitted(membership)}
+
+    def first_uncommitted(self, membership: Membership | None) -> int | None:
+        """Return the first of the partitions of `uncommitted`; None: there is none."""
+        return next(self._uncommitted(membership), None)
+
+    def _uncommitted(self, membership: Membership | None) -> Iterator[int]:
+        for number, partition in self.items():
+            if partition.membership == membership and not (
+                partition.ledger.is_empty and self._snapshots.manifest(number) is None
+            ):
+                yield number

@@ -157,8 +157,7 @@ class TaskManager:
         """Process the runs of a group whose partitions are still here."""
         numbers = [run.raw.partition for run in group] or [delivery.partition]
         here = {number: self.partitions[number] for number in numbers if number in self.partitions}
-        here = {number: state for number, state in here.items() if self._is_ours(delivery, number, state)}
-        if not here:
+        if not here or delivery.epoch != self._driver.epoch or self.committer.failed:
             return
         dropped = self.committer.dropped
         try:
@@ -212,11 +211,13 @@ class TaskManager:
         delivery.rest.extend(results.rest for results in computed if results.rest is not None)
         # No other coroutine runs until all results are noted: a commit would find tasks ahead of ledgers.
         self.committer.schedule.send(computed)
+        now = self._clock()
         for results in computed:
             number = results.run.raw.partition
             here[number].ledger.note(results.step)
+            self._snapshots.note(number, seconds, results.input_bytes, now)
+        if computed:
             self.committer.schedule.note()
-            self._snapshots.note(number, seconds, results.input_bytes, self._clock())
 
     def _with_skips(self, run: Run, partition: Partition) -> Run:
         """Return a run with the offsets that an operator skipped; raise if its partition is not live."""

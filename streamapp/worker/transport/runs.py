@@ -30,6 +30,8 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from faust.types import TP
+
 from streamapp.worker.transport.novelty import NOVEL_RECORDS, look_novel
 from topics.columns.records import RawRecords
 from topics.columns.spans import OFFSET, TIMESTAMP, Ints64, RecordSpans
@@ -97,6 +99,7 @@ class ReadAhead:
     def __init__(self, topic: str, partition: int, position: int) -> None:
         self.topic = topic
         self.partition = partition
+        self.place = TP(topic, partition)
         self.position = position  # of the next fetch
         self.log_end: int | None = None
         self.idle_since: float | None = None  # since when it is empty and the broker has no more
@@ -336,9 +339,9 @@ class TimeOrder:
 
         `most`: limit of records, if it is lower than the limit of a run.
         """
-        if self._max_idle <= 0 and self.is_at_rest:
-            return None  # without a time to count that a topic has been empty
         full = [ahead for ahead in self._order if ahead.n]
+        if not full and self._max_idle <= 0:
+            return None  # without a time to count that a topic has been empty
         if self._is_held_back(now) or not full:
             return None
         self._waits_since, self._patience = None, PATIENCE_S
@@ -393,8 +396,6 @@ def wanted_of(orders: Sequence[TimeOrder], most_inflated: int, now: float = 0.0)
     partitions. These records may never come (their topic has no leader, or `max.task.idle.ms` is long). So a
     partition that has waited for long gives back its batches, and gets them again when the records have come.
     """
-    if all(order.is_at_rest for order in orders):
-        return [ahead for order in orders for ahead in order.topics.values()]
     holding = [order for order in orders if order.n_waiting and order.inflated]
     holding.sort(key=lambda order: -order.inflated)
     stalled = [order for order in holding if order.is_stalled(now)]
