@@ -290,6 +290,11 @@ class HeaderSpans(Column[Headers]):
         return read_headers(_pairs(written, 0)) if written else ()
 
 
+def between(ends: Ints64) -> Ints64:
+    """Return int64[n - 1]: the differences of neighbours; `np.diff` takes five times as long for a few."""
+    return ends[1:] - ends[:-1]
+
+
 def distinct_headers(headers: Sequence[Headers]) -> Sequence[Headers]:
     """Return a list of headers that contains the headers of every record."""
     if not isinstance(headers, HeaderSpans):

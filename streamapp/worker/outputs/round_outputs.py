@@ -12,7 +12,7 @@ from streamapp.worker.outputs.record_sizes import RECORD_BYTES
 from topics.codecs.compiled.encode import encode_answers
 from topics.codecs.compiled.encode_avro import avro_answers
 from topics.columns.records import Ints64
-from topics.columns.spans import Numbers, Spans
+from topics.columns.spans import Numbers, Spans, between
 
 if TYPE_CHECKING:
     from streamapp.worker.task.rounds.round_answers import RoundAnswers
@@ -69,7 +69,7 @@ def round_outputs(answers: RoundAnswers, topic: str, schema_id: int | None = Non
     else:
         values = avro_answers(answers.predictions, schema_id)
     most_bytes = RECORD_BYTES + values.longest + keys.longest
-    about = np.arange(len(values)) - np.repeat(answers.ends[:-1], np.diff(answers.ends))
+    about = np.arange(len(values)) - answers.ends[:-1].repeat(between(answers.ends))
     records = OutputRecords(
         topic, "prediction", values, keys, answers.spans.timestamps, None, about, most_bytes
     )

@@ -99,9 +99,10 @@ def with_whole_rounds(group: Sequence[Results]) -> list[Results | ResultsTogethe
     It stands at its first run. Before and after it there may be runs of the same partitions, of other rounds.
     """
     parts = Counter(results.together for results in group if isinstance(results, PartOfResults))
+    whole = {together for together, n in parts.items() if n == len(together)}
     in_order: dict[Results | ResultsTogether, None] = {}
     for results in group:
-        if isinstance(results, PartOfResults) and parts[results.together] == len(results.together):
+        if isinstance(results, PartOfResults) and results.together in whole:
             in_order[results.together] = None
         else:
             in_order[results] = None

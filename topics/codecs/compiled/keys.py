@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 
@@ -63,25 +63,32 @@ class KeyTexts:
     """A cache of the texts of keys, by their bytes, for all runs of a topic."""
 
     def __init__(self) -> None:
-        self._texts: dict[bytes | None, str | Flaw] = {}
+        self._texts: dict[bytes | None, str] = {}
+        self._flaws: dict[bytes | None, Flaw] = {}
         self._limit = -1  # bytes of a key
 
     def __call__(self, keys: Sequence[bytes | None], limits: Limits) -> ModelKeys:
         """Return the result of `topics.codecs.screening.model_keys`."""
         limit = limits.text_max_bytes
-        if limit != self._limit or len(self._texts) > MAX_REMEMBERED:
-            self._texts, self._limit = {}, limit
-        texts, coded_keys = self._texts, coded(keys)
+        if limit != self._limit or len(self._texts) + len(self._flaws) > MAX_REMEMBERED:
+            self._texts, self._flaws, self._limit = {}, {}, limit
+        coded_keys = coded(keys)
+        names_or_none = list(map(self._texts.get, coded_keys.distinct))
+        if None not in names_or_none:
+            return cast("list[str]", names_or_none), coded_keys.codes, {}
+        return self._read(coded_keys, limit)
+
+    def _read(self, keys: CodedKeys, limit: int) -> ModelKeys:
+        """Read keys of which some are not known as good ones yet; `limit`: of their bytes."""
         names: list[str] = []
         flaws: dict[bytes | None, Flaw] = {}
-        number = np.full(len(coded_keys.distinct), -1, dtype=np.int32)
-        for code, key in enumerate(coded_keys.distinct):
-            text = texts.get(key)
-            if text is None:
-                text = texts[key] = key_text(key, limit)
+        number = np.full(len(keys.distinct), -1, dtype=np.int32)
+        for code, key in enumerate(keys.distinct):
+            text = self._texts.get(key) or self._flaws.get(key) or key_text(key, limit)
             if isinstance(text, str):
                 number[code] = len(names)
                 names.append(text)
+                self._texts[key] = text
             else:
-                flaws[key] = text
-        return names, number[coded_keys.codes] if flaws else coded_keys.codes, flaws
+                flaws[key] = self._flaws[key] = text
+        return names, number[keys.codes] if flaws else keys.codes, flaws

@@ -27,7 +27,7 @@ from topics.codecs.limits import Limits
 from topics.codecs.offset_ids import RecordIds
 from topics.codecs.screening import fit, may_name_schema
 from topics.columns.records import Features, Instances, Ints32, Ints64, RawRecords
-from topics.columns.spans import HEADERS, KEY, OFFSET, VALUE, CodedKeys, RecordSpans, Spans, Texts
+from topics.columns.spans import HEADERS, KEY, OFFSET, VALUE, CodedKeys, RecordSpans, Spans, Texts, between
 
 SMALL: Final = 200
 """Most records of a run that is joined with other runs: a larger one costs what its records cost."""
@@ -64,13 +64,13 @@ def small_runs(
     code_headers(headers)
     if not fit(values, limits) or uniform_wire(values, headers) != "json":
         return decoded
-    ends = np.cumsum([0, *map(len, joined)])
+    ends = np.array([0, *map(len, joined)]).cumsum()
     keys: _Keys | None = None
     for rows, plain in shapes.scan(values, limits):  # type: ignore[arg-type]
         bounds = np.searchsorted(rows, ends)
         keys = keys or _Keys(spans.keys, ends, limits, key_texts)
         columns = _Columns(plain, bounds)
-        lengths = np.diff(bounds).tolist()
+        lengths = between(bounds).tolist()
         for at, raw in enumerate(joined):
             if lengths[at] == len(raw) and (own_keys := keys.of(at, raw)) is not None:
                 record = np.arange(len(raw), dtype=np.int32)
@@ -106,6 +106,10 @@ class JoinedRuns:
         """Model key of each pair, as text and as bytes; int32[n], the pair of each row; int64[runs + 1]: the
         first pair of each run, and the end.
         """
+        self.n_pairs = between(self.pairs)
+        """int64[runs]: model keys of each run."""
+        self.of_runs = np.array([raw.partition for raw in runs])
+        """int64[runs]: the partition of each run."""
         names, label = rows.classes()
         self.label_values = sorted(names)
         """Class names, in their order."""
@@ -125,7 +129,7 @@ class JoinedRuns:
     @cached_property
     def partitions(self) -> Ints64:
         """int64[n]: the partition of each row."""
-        return np.repeat([raw.partition for raw in self.runs], np.diff(self.ends))
+        return self.of_runs.repeat(between(self.ends))
 
     @cached_property
     def all_ids(self) -> Texts | RecordIds | list[str]:
@@ -183,13 +187,13 @@ def join_runs(
         code_headers(headers)
         if not fit(values, limits) or uniform_wire(values, headers) != "json":
             return None
-        ends = np.cumsum([0, *map(len, joined)])
+        ends = np.array([0, *map(len, joined)]).cumsum()
         scanned = shapes.scan(values, limits)  # type: ignore[arg-type]
         if not scanned:
             return None
         rows, plain = max(scanned, key=lambda shaped: len(shaped[0]))
         keys = _Keys(spans.keys, ends, limits, key_texts)
-        is_whole = keys.are_good & (np.diff(np.searchsorted(rows, ends)) == np.diff(ends))
+        is_whole = keys.are_good & (between(np.searchsorted(rows, ends)) == between(ends))
         if is_whole.all():
             return JoinedRuns(joined, spans, plain, keys), numbers
         numbers = [number for number, whole in zip(numbers, is_whole.tolist(), strict=True) if whole]
@@ -210,7 +214,7 @@ def _join_avro(
         code_headers(spans.headers)
         if not fit(spans.values, limits) or not are_before_bodies(spans.headers):
             return None
-        ends = np.cumsum([0, *map(len, joined)])
+        ends = np.array([0, *map(len, joined)]).cumsum()
         has_schema = ids_before_bodies(spans.values) == schema.id
         good = np.logical_and.reduceat(has_schema, ends[:-1])
         if good.all():
@@ -258,9 +262,9 @@ class _Parts:
         the first pair of each run, and the end; no code is -1.
         """
         ends, counts = np.array(self._ends), np.array(self._counts)
-        lengths, pairs = np.diff(ends), np.cumsum([0, *self._counts])
-        is_first = np.arange(ends[-1]) - np.repeat(ends[:-1], lengths) < np.repeat(counts, lengths)
-        pair = self._codes + np.repeat(pairs[:-1], lengths).astype(np.int32)
+        lengths, pairs = between(ends), np.array([0, *self._counts]).cumsum()
+        is_first = np.arange(ends[-1]) - ends[:-1].repeat(lengths) < counts.repeat(lengths)
+        pair = self._codes + pairs[:-1].repeat(lengths).astype(np.int32)
         return self._order[is_first].tolist(), pair, pairs
 
 

@@ -79,7 +79,7 @@ class FamilyRounds:
             return RoundOutcome()
         if step is None:
             return RoundOutcome()
-        of_pairs = np.repeat([raw.partition for raw in joined.runs], np.diff(joined.pairs)).tolist()
+        of_pairs = joined.of_runs.repeat(joined.n_pairs).tolist()
         step.outcome.keys = list(zip(of_pairs, joined.key_bytes, strict=True))
         try:
             step.begin()
@@ -155,7 +155,7 @@ class _Step:
         for run in self._runs:
             raw, task = joined.runs[run.at], run.task
             try:
-                if not task.begin_joined(raw.timestamps, first[run.at], highest[run.at]):
+                if not task.begin_joined(raw.spans.timestamps, first[run.at], highest[run.at]):
                     continue
             except Exception:  # it has changed nothing
                 logger.exception("topic=%s partition=%d: a run cannot begin", raw.topic, raw.partition)
@@ -178,7 +178,7 @@ class _Step:
             return
         joined, surveyed, runs = self._joined, self._surveyed, self._runs
         counts = [run.pairs.stop - run.pairs.start for run in runs]
-        table = np.repeat(np.arange(len(runs)), counts)
+        table = np.arange(len(runs)).repeat(counts)
         slots, model = self._slots, joined.pair.astype(np.int64)
         x, weight, self._code, self._order = (
             joined.features.values,
@@ -193,7 +193,7 @@ class _Step:
             place[pairs] = np.arange(len(pairs))
             model, slots = place[model[rows]], slots[pairs]
             x, weight, self._code, self._order = x[rows], weight[rows], self._code[rows], self._order[rows]
-        self._ends = np.cumsum([0, *[run.rows.stop - run.rows.start for run in runs]])
+        self._ends = np.array([0, *[run.rows.stop - run.rows.start for run in runs]]).cumsum()
         tables = JoinedTables([run.task.models.table for run in runs], table, slots)
         tables.rooms = rooms
         start, n = 0, len(model)

@@ -55,9 +55,9 @@ def _surveyed(
         return None
     n, n_runs = len(joined), len(families)
     heads = np.array([own.current() for own in families], dtype=np.int64)
-    places = np.stack((slots, np.repeat(heads, np.diff(joined.pairs))))
-    rows = np.stack((joined.pair, joined.label))
-    kinds = np.stack((family.kind, family.within))
+    places = np.array((slots, heads.repeat(joined.n_pairs)))
+    rows = np.array((joined.pair, joined.label))
+    kinds = np.array((family.kind, family.within))
     runs, columns = np.empty((2, n_runs), dtype=np.int64), np.empty((2, n), dtype=np.int64)
     survey_rounds(places, rows, joined.ends, family.number, codes, kinds, runs, columns)
     kind, labels = runs.tolist()
