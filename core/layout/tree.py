@@ -269,16 +269,29 @@ class TreeShape:
     def words(self) -> int:
         return self.leaves_at + self.slots * self.leaf_stride
 
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """The words of a block's header that are sizes, in the order of _SIZE_WORDS."""
+        return (
+            self.words,
+            self.nodes,
+            self.slots,
+            self.node_stride,
+            self.leaf_stride,
+            self.leaves_at,
+            self.nominal_at,
+        )
+
 
 def write_tree_header(header: Ints, shape: TreeShape) -> None:
     """Write the sizes of a block into its header."""
-    for position, size in zip(_SIZE_WORDS, _sizes(shape), strict=True):
+    for position, size in zip(_SIZE_WORDS, shape.sizes, strict=True):
         header[position] = size
 
 
-def has_sizes(header: Ints, shape: TreeShape) -> bool:
-    """Return whether a block's header has the sizes of a shape."""
-    return _size_words(header.tolist()) == _sizes(shape)
+def has_sizes(header: list[int], shape: TreeShape) -> bool:
+    """Return whether the words of a block's header have the sizes of a shape."""
+    return _size_words(header) == shape.sizes
 
 
 _SIZE_WORDS: Final = tuple(
@@ -294,15 +307,3 @@ _SIZE_WORDS: Final = tuple(
     )
 )
 _size_words = operator.itemgetter(*_SIZE_WORDS)
-
-
-def _sizes(shape: TreeShape) -> tuple[int, ...]:
-    return (
-        shape.words,
-        shape.nodes,
-        shape.slots,
-        shape.node_stride,
-        shape.leaf_stride,
-        shape.leaves_at,
-        shape.nominal_at,
-    )

@@ -24,6 +24,9 @@ from core.model import numbers_seen
 from core.plan import Plan
 from core.tree import allocation
 
+_WORDS, _FIRST = offset(ModelHeader, "words"), offset(ModelHeader, "first")
+_BLOCK_WORDS: Final = offset(BlockHeader, "words")
+
 
 def new_model(plan: Plan) -> Ints:
     """Return the buffer of a new model: one empty block."""
@@ -93,9 +96,8 @@ def new_block(plan: Plan) -> Block:
 
 def block_places(ints: Ints) -> list[int]:
     """Return the first words of a buffer's blocks; the first block answers."""
-    model = ModelHeader.over(ints)
-    places, place = [], int(model.first)
-    while place < model.words:
+    places, place, words = [], ints.item(_FIRST), ints.item(_WORDS)
+    while place < words:
         places.append(place)
         place += block_words(ints, place)
     return places
@@ -103,7 +105,7 @@ def block_places(ints: Ints) -> list[int]:
 
 def block_words(ints: Ints, t: int) -> int:
     """Return the number of words of the block at word t, by its header."""
-    return int(ints[t + offset(BlockHeader, "words")])
+    return ints.item(t + _BLOCK_WORDS)
 
 
 def blocks(plan: Plan, ints: Ints) -> list[Block]:

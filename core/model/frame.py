@@ -50,25 +50,45 @@ class Frame:
         data = b"".join((fixed, head, *body))
         return data + _hash(data)
 
-    def unseal(self, data: Body, name: str) -> tuple[bytes, memoryview]:
-        """Return head and body; FrameError if the bytes are altered; `name` begins its text."""
+    def split(self, data: bytes, n: int) -> list[bytes] | None:
+        """Return n frames that lie directly after each other; None: the bytes are not n frames.
+
+        Only the sizes are read: `unseal` checks a frame.
+        """
+        frames: list[bytes] = []
+        start = 0
+        for _ in range(n):
+            if len(data) - start < _FIXED.size:
+                return None
+            magic, _, head_size, body_size = _FIXED.unpack_from(data, start)
+            end = start + _FIXED.size + head_size + body_size + DIGEST
+            if magic != self.magic or end > len(data):
+                return None
+            frames.append(data[start:end])
+            start = end
+        return frames if start == len(data) else None
+
+    def unseal(self, data: Body, kind: str, name: object = "") -> tuple[bytes, memoryview]:
+        """Return head and body; FrameError if the bytes are altered; kind and name begin its text."""
         if len(data) < _FIXED.size + DIGEST or data[: len(self.magic)] != self.magic:
             start = f"{self.magic!r} and a header of {_FIXED.size} bytes"
-            msg = f"{name} must begin with {start}: it is no {name}"
+            title = _title(kind, name)
+            msg = f"{title} must begin with {start}: it is no {title}"
             raise FrameError(msg)
         _, version, head_size, body_size = _FIXED.unpack_from(data)
         if version != self.version:
             reads = f"this build reads format {self.version}"
-            msg = f"{name} has format {version}; {reads}; run the release that wrote it, or a later one"
+            title = _title(kind, name)
+            msg = f"{title} has format {version}; {reads}; run the release that wrote it, or a later one"
             raise FrameVersionError(msg)
         body = _FIXED.size + head_size
         end = body + body_size
         if len(data) != end + DIGEST:
-            msg = f"{name}={len(data)} bytes must be {end + DIGEST}: it is cut off, or too long"
+            msg = f"{_title(kind, name)}={len(data)} bytes must be {end + DIGEST}: it is cut off, or too long"
             raise FrameError(msg)
         view = memoryview(data)
         if view[end:] != _hash(view[:end]):
-            msg = f"{name} must match its checksum: it was altered on its way"
+            msg = f"{_title(kind, name)} must match its checksum: it was altered on its way"
             raise FrameError(msg)
         return bytes(view[_FIXED.size : body]), view[body:end]
 
@@ -76,6 +96,10 @@ class Frame:
 def canonical(body: Any) -> bytes:
     """Return canonical JSON in ASCII, which can represent every string."""
     return json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+
+
+def _title(kind: str, name: object) -> str:
+    return f"{kind} {name}".strip()
 
 
 def _hash(data: Body) -> bytes:

@@ -24,12 +24,13 @@ import struct
 import sys
 import zlib
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
 from core.errors import GroveError, OtherReleaseSnapshotError, SnapshotError, SpecError
 from core.kernels import jit
+from core.kernels.records import offset
 from core.layout.model import WORD, Ints, ModelHeader
 from core.model import buffers, soundness
 from core.model.buffers import Block
@@ -51,6 +52,7 @@ KEPT_BYTES: Final = 16 << 10
 
 _FIXED = struct.Struct("<8sIIIIIQ")
 _CHECKSUM = struct.Struct("<I")
+_WORDS, _FIRST, _SECOND = (offset(ModelHeader, name) for name in ("words", "first", "second"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +68,13 @@ class Header:
 
 
 @dataclass(frozen=True, eq=False)
-class _Kind:
-    """Parsed spec and schema, shared by the many models that have them."""
+class _Preamble:
+    """Parsed texts of a header, shared by the many models that have the same texts."""
 
+    platform: str
     spec: Spec
     schema: Schema
+    state: int
 
     @functools.cached_property
     def plan(self) -> Plan:
@@ -108,12 +112,12 @@ def trim(plan: Plan, ints: Ints) -> Ints:
 
 
 def _preamble(plan: Plan, words: int) -> bytes:
-    sizes, texts = _texts(plan)
-    return _FIXED.pack(MAGIC, FORMAT_VERSION, plan.spec.state_version, *sizes, words) + texts
+    head, texts = _texts(plan)
+    return _FIXED.pack(MAGIC, FORMAT_VERSION, *head, words) + texts
 
 
 def _texts(plan: Plan) -> tuple[tuple[int, ...], bytes]:
-    """Return the sizes of the texts before the words, and the texts, padded to a whole word."""
+    """Return state version and sizes of the texts before the words, and the texts, padded to a whole word."""
     return _texts_kept(plan) if plan.schema.content_bytes <= KEPT_BYTES else _texts_made(plan)
 
 
@@ -125,7 +129,8 @@ def _texts_kept(plan: Plan) -> tuple[tuple[int, ...], bytes]:
 def _texts_made(plan: Plan) -> tuple[tuple[int, ...], bytes]:
     parts = [platform_tag().encode(), plan.spec.to_json().encode(), plan.schema.to_json().encode()]
     texts = b"".join(parts)
-    return tuple(map(len, parts)), texts + bytes(-(_FIXED.size + len(texts)) % WORD)
+    head = plan.spec.state_version, *map(len, parts)
+    return head, texts + bytes(-(_FIXED.size + len(texts)) % WORD)
 
 
 def read(data: bytes | memoryview) -> tuple[Plan, Ints]:
@@ -134,18 +139,17 @@ def read(data: bytes | memoryview) -> tuple[Plan, Ints]:
     The checksum shows that the bytes are complete, not that their author is trusted: so every word that
     kernels rely on is checked.
     """
-    header, kind, start = _read_header(data)
-    end = start + header.words * WORD
+    preamble, n_words, start = _open(data)
+    end = start + n_words * WORD
     if len(data) != end + _CHECKSUM.size:
         msg = f"snapshot={len(data)} bytes must be {end + _CHECKSUM.size}: it is cut off, or too long"
         raise SnapshotError(msg)
     if _CHECKSUM.unpack_from(data, end)[0] != zlib.crc32(memoryview(data)[:end]):
         msg = "snapshot must match its checksum: it was altered on its way"
         raise SnapshotError(msg)
-    plan = kind.plan
-    ints = allocation.aligned_words(header.words)
-    ints[:] = np.frombuffer(data, dtype="<i8", count=header.words, offset=start)
-    ints = upgraded(plan, ints, header.state)
+    plan = preamble.plan
+    words = np.frombuffer(data, dtype="<i8", count=n_words, offset=start)
+    ints = upgraded(plan, allocation.aligned_copy(words), preamble.state)
     check_words(plan, ints)
     return plan, ints
 
@@ -158,11 +162,13 @@ def check_words(plan: Plan, ints: Ints) -> None:
 
 def describe(data: bytes) -> Header:
     """Return the header of a snapshot, without reading the model's state."""
-    return _read_header(data)[0]
+    preamble, n_words, _ = _open(data)
+    return Header(preamble.platform, preamble.spec, preamble.schema, n_words, preamble.state)
 
 
-def _read_header(data: bytes | memoryview) -> tuple[Header, _Kind, int]:
-    if len(data) < _FIXED.size or data[:8] != MAGIC:
+def _open(data: bytes | memoryview) -> tuple[_Preamble, int, int]:
+    """Return the parsed header of a snapshot, its number of words, and the place of the first one."""
+    if len(data) < _FIXED.size or data[: len(MAGIC)] != MAGIC:
         msg = f"snapshot must begin with {MAGIC!r} and a header of {_FIXED.size} bytes: these are other bytes"
         raise SnapshotError(msg)
     _, form, state, tag_size, spec_size, schema_size, words = _FIXED.unpack_from(data)
@@ -172,54 +178,75 @@ def _read_header(data: bytes | memoryview) -> tuple[Header, _Kind, int]:
             f"{FORMAT_VERSION} and state versions {', '.join(map(str, READABLE))}"
         )
         raise OtherReleaseSnapshotError(msg)
-    position = _FIXED.size
-    texts = []
-    for size in (tag_size, spec_size, schema_size):
-        texts.append(bytes(data[position : position + size]))
-        position += size
-    if position > len(data):
-        msg = f"snapshot={len(data)} bytes must be more than {position}: it is cut off"
+    end = _FIXED.size + tag_size + spec_size + schema_size
+    if end > len(data):
+        msg = f"snapshot={len(data)} bytes must be more than {end}: it is cut off"
         raise SnapshotError(msg)
     try:
-        tag, kind = texts[0].decode(), _parsed(texts[1], texts[2], state)
+        preamble = _parsed(state, tag_size, spec_size, bytes(data[_FIXED.size : end]))
     except SpecError as error:
         msg = f"snapshot holds a spec or schema that this build cannot build: {error}"
         raise OtherReleaseSnapshotError(msg) from error
     except (GroveError, UnicodeDecodeError) as error:
         msg = f"snapshot holds a spec or schema that this build cannot build: {error}"
         raise SnapshotError(msg) from error
-    header = Header(tag, kind.spec, kind.schema, words, state)
-    return header, kind, position + -position % WORD
+    return preamble, words, end + -end % WORD
 
 
-def _parsed(spec: bytes, schema: bytes, state: int) -> _Kind:
-    """Return parsed spec and schema; ten thousand models of a partition have the same texts."""
-    is_small = len(spec) + len(schema) <= KEPT_BYTES
-    return _parsed_kept(spec, schema, state) if is_small else _parsed_anew(spec, schema, state)
+class _Latest:
+    """The texts that were parsed last; nearly all models of a partition have the same.
+
+    To compare the bytes takes a tenth of the time that a cache needs to hash them.
+    """
+
+    parsed: ClassVar[tuple[tuple[int, int, int, bytes], _Preamble] | None] = None
+
+
+def _parsed(state: int, tag_size: int, spec_size: int, texts: bytes) -> _Preamble:
+    """Return the parsed texts of a header: platform tag, spec and schema, one after the other."""
+    key, latest = (state, tag_size, spec_size, texts), _Latest.parsed
+    if latest is not None and latest[0] == key:
+        return latest[1]
+    if len(texts) > KEPT_BYTES:
+        return _parsed_anew(*key)
+    preamble = _parsed_kept(*key)
+    _Latest.parsed = key, preamble
+    return preamble
 
 
 @functools.lru_cache(maxsize=KEPT)
-def _parsed_kept(spec: bytes, schema: bytes, state: int) -> _Kind:
-    return _parsed_anew(spec, schema, state)
+def _parsed_kept(state: int, tag_size: int, spec_size: int, texts: bytes) -> _Preamble:
+    return _parsed_anew(state, tag_size, spec_size, texts)
 
 
-def _parsed_anew(spec: bytes, schema: bytes, state: int) -> _Kind:
-    return _Kind(Spec.parse(spec, state), Schema.from_json(schema))
+def _parsed_anew(state: int, tag_size: int, spec_size: int, texts: bytes) -> _Preamble:
+    tag, spec, schema = texts[:tag_size], texts[tag_size:][:spec_size], texts[tag_size + spec_size :]
+    return _Preamble(tag.decode(), _spec_of(spec, state), Schema.from_json(schema), state)
+
+
+@functools.lru_cache(maxsize=KEPT)
+def _spec_of(text: bytes, state: int) -> Spec:
+    """Return the spec of a text, one object for models of all schemas."""
+    return Spec.parse(text, state)
 
 
 def _check_sizes(plan: Plan, ints: Ints) -> None:
     """Refuse words that do not fit their plan: kernels rely on the stored sizes."""
-    model, words, position = ModelHeader.over(ints), len(ints), int(plan.record.blocks)
-    problem = SnapshotError("snapshot's words must fit its spec and schema: it was put together wrongly")
-    if words <= position or model.words != words or model.first != position:
-        raise problem
+    if not _are_sizes_right(plan, ints):
+        msg = "snapshot's words must fit its spec and schema: it was put together wrongly"
+        raise SnapshotError(msg)
+
+
+def _are_sizes_right(plan: Plan, ints: Ints) -> bool:
+    words, position = len(ints), int(plan.record.blocks)
+    if words <= position or ints.item(_WORDS) != words or ints.item(_FIRST) != position:
+        return False
     starts = []
     while position < words:
         size = plan.blocks.size_of(ints, position)
         if size is None or buffers.block_words(ints, position) != size:
-            raise problem
+            return False
         starts.append(position)
         position += size
     second = starts[1] if len(starts) > 1 else 0
-    if position != words or model.second != second:
-        raise problem
+    return position == words and ints.item(_SECOND) == second

@@ -45,6 +45,7 @@ from core.tree import allocation
 STEPS_SINCE: Final = 8
 NUMBERS_SEEN_SINCE: Final = 7
 BASELINES_SINCE: Final = 6
+_FIRST: Final = offset(ModelHeader, "first")
 FIELDS_OF_5: Final = 10
 """Counters of the evaluation section up to version 5."""
 
@@ -66,7 +67,7 @@ def upgraded(plan: Plan, words: Ints, state: int) -> Ints:
 def _is_without_curve(plan: Plan, words: Ints) -> bool:
     """Return whether words of version 9 come from a build before it had the learning curve."""
     blocks = int(plan.record.blocks) - int(plan.record.curve_words)
-    return len(words) > ModelHeader.SIZE and ModelHeader.over(words).first == blocks
+    return len(words) > ModelHeader.SIZE and words.item(_FIRST) == blocks
 
 
 def _with_steps(plan: Plan, old: Ints) -> Ints:

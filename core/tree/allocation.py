@@ -9,12 +9,27 @@ import numpy as np
 
 from core.layout.model import WORD, Ints
 
+CACHE_LINE: Final = 64
+"""Bytes."""
+_SPARE: Final = CACHE_LINE // WORD - 1
+
 
 def aligned_words(words: int) -> Ints:
     """Return int64[words] of zeros that begin on a cache line."""
-    raw = np.zeros(words + 7, dtype=np.int64)
-    skip = (-raw.ctypes.data % 64) // WORD
-    return raw[skip : skip + words]
+    return _aligned(np.zeros(words + _SPARE, dtype=np.int64))
+
+
+def aligned_copy(words: Ints) -> Ints:
+    """Return a copy of words (int64[n]) that begins on a cache line."""
+    copy = _aligned(np.empty(len(words) + _SPARE, dtype=np.int64))
+    copy[:] = words
+    return copy
+
+
+def _aligned(words: Ints) -> Ints:
+    """Return the part without _SPARE words that begins on a cache line."""
+    skip = (-words.ctypes.data % CACHE_LINE) // WORD
+    return words[skip : skip + len(words) - _SPARE]
 
 
 LARGE_BYTES: Final = 4 << 20

@@ -30,3 +30,15 @@ def test_a_snappy_block_tells_its_length_and_is_held_to_it() -> None:
     for lie in (b"\x05", b"\xff\xff\xff\xff\x0f"):
         with pytest.raises(cramjam.DecompressionError):
             cramjam.snappy.decompress_raw(lie + block[2:])
+
+
+def test_zstd_frames_that_follow_each_other_are_decompressed_together() -> None:
+    parts = [bytes([number]) * 1000 for number in range(9)]
+    room = bytearray(10_000)
+    compressed = b"".join(bytes(cramjam.zstd.compress(part, 1)) for part in parts)
+    assert cramjam.zstd.decompress_into(compressed, room) == 9000
+    assert room[:9000] == b"".join(parts)
+    with pytest.raises(cramjam.DecompressionError):
+        cramjam.zstd.decompress_into(compressed, bytearray(8999))
+    with pytest.raises(cramjam.DecompressionError):
+        cramjam.zstd.decompress_into(compressed[:-3], room)

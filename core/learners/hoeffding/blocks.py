@@ -10,6 +10,7 @@ import numpy as np
 
 from core.events import Event
 from core.kernels import jit
+from core.kernels.records import offset
 from core.layout.learning import GROW_FIRST
 from core.layout.model import Floats, Ints
 from core.layout.tree import (
@@ -58,6 +59,9 @@ CARRIED: Final = (
     "paths",
 )
 """Words of a tree's header that are not sizes."""
+
+
+_NODES, _SLOTS = offset(Tree, "node_capacity"), offset(Tree, "slot_capacity")
 
 
 def tree_at(ints: Ints, t: int) -> Tree:
@@ -150,12 +154,12 @@ class TreeLayout(BlockLayout):
         """Return the words of a foreign tree; None if its header is no tree's."""
         if t + TREE_HEADER > len(ints):
             return None
-        nodes, slots = self.room(ints, t)
+        header = ints[t : t + TREE_HEADER].tolist()
+        nodes, slots = header[_NODES], header[_SLOTS]
         if not (0 < nodes <= len(ints) and 0 < slots <= len(ints)):
             return None
         shape = self.shape(nodes, slots)
-        is_fitting = has_sizes(ints[t : t + TREE_HEADER], shape)
-        return shape.words if is_fitting else None
+        return shape.words if has_sizes(header, shape) else None
 
     # Writing
 

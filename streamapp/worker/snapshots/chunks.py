@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple, cast
 
 import cramjam
 
@@ -67,13 +67,39 @@ def pack(
 
 def unpack(kind: bytes, name: bytes, copy: Copy, get: Callable[[bytes], bytes | None]) -> bytes:
     """Return a unit's bytes; DamagedError if they are incomplete or altered."""
+    packed = stored(kind, name, copy, get)
+    try:
+        return bytes(cramjam.zstd.decompress(packed))
+    except cramjam.DecompressionError as error:  # anyone can compute the checksum
+        message = f"{_title(name, copy)}: {len(packed)} bytes cannot be decompressed ({error})"
+        raise DamagedError(message) from error
+
+
+def unpack_together(packed: Sequence[bytes], buffer: bytearray) -> bytes | None:
+    """Return the concatenated bytes of several units, of which `stored` returned the compressed bytes.
+
+    None: the buffer has no room for them, or one of them cannot be decompressed.
+    """
+    try:
+        size = cramjam.zstd.decompress_into(b"".join(packed), buffer)
+    except cramjam.DecompressionError:
+        return None
+    with memoryview(buffer) as view:
+        return bytes(view[:size])
+
+
+def stored(kind: bytes, name: bytes, copy: Copy, get: Callable[[bytes], bytes | None]) -> bytes:
+    """Return a unit's compressed bytes; DamagedError if they are incomplete or altered."""
     parts = [get(key) for key in chunk_keys(kind, name, copy)]
-    what = f"unit {name.decode()} of snapshot {copy.incarnation}.{copy.sequence}"
-    if any(part is None for part in parts):
-        message = f"{what}: {parts.count(None)} of {copy.chunks} chunks are missing"
+    if None in parts:
+        message = f"{_title(name, copy)}: {parts.count(None)} of {copy.chunks} chunks are missing"
         raise DamagedError(message)
-    packed = b"".join(part for part in parts if part is not None)
+    packed = b"".join(cast("list[bytes]", parts)) if len(parts) != 1 else cast(bytes, parts[0])
     if len(packed) != copy.size or zlib.crc32(packed) != copy.crc:
-        message = f"{what}: {len(packed)} bytes do not match their checksum"
+        message = f"{_title(name, copy)}: {len(packed)} bytes do not match their checksum"
         raise DamagedError(message)
-    return bytes(cramjam.zstd.decompress(packed))
+    return packed
+
+
+def _title(name: bytes, copy: Copy) -> str:
+    return f"unit {name.decode()} of snapshot {copy.incarnation}.{copy.sequence}"

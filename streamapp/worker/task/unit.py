@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+import orjson
+
 from core.json_text import read_json
 from core.model.frame import DIGEST, Body, Frame, FrameError, FrameVersionError, canonical
 from streamapp.errors import OtherReleaseError, StreamappError
@@ -46,7 +48,7 @@ class UnitName(NamedTuple):
     def decode(data: bytes) -> UnitName:
         """Return the name that `encode` wrote; DamagedStateError if it did not."""
         try:
-            kind, key, incarnation = read_json(data)
+            kind, key, incarnation = _read(data)
         except (ValueError, TypeError) as error:
             message = f"unit name={data[:80]!r} must be JSON of a kind, a key and a number: {error}"
             raise DamagedStateError(message) from error
@@ -77,11 +79,14 @@ def seal(name: UnitName, facts: Mapping[str, Any], body: Sequence[Body] = ()) ->
     return Unit(name, FRAME.seal(canonical(head), body))
 
 
-def unseal(unit: Unit) -> tuple[dict[str, Any], memoryview]:
-    """Return facts and body of a unit; DamagedStateError if altered, OtherReleaseError for another format."""
+def unseal(unit: Unit, *, exact: bool = False) -> tuple[dict[str, Any], memoryview]:
+    """Return facts and body of a unit; DamagedStateError if altered, OtherReleaseError for another format.
+
+    `exact`: its facts have integers beyond 64 bits.
+    """
     name = unit.name
     try:
-        text, body = FRAME.unseal(unit.data, f"unit {name}")
+        text, body = FRAME.unseal(unit.data, "unit", name)
     except FrameVersionError as error:
         kind = OtherReleaseError if _matches_checksum(unit.data) else DamagedStateError
         raise kind(str(error)) from None
@@ -89,7 +94,7 @@ def unseal(unit: Unit) -> tuple[dict[str, Any], memoryview]:
         message = f"{error}; {REMEDY}"
         raise DamagedStateError(message) from None
     try:
-        head = read_json(text)
+        head = read_json(text) if exact else _read(text)
         named, facts = UnitName(head["kind"], head["key"], head["incarnation"]), dict(head["facts"])
     except (
         ValueError,
@@ -100,6 +105,14 @@ def unseal(unit: Unit) -> tuple[dict[str, Any], memoryview]:
     if named != name:
         raise damaged(name, f"must be stored under its own name, which is {named}")
     return facts, body
+
+
+def _read(text: bytes) -> Any:
+    """Return the value of a JSON text; integers beyond 64 bits become floats. ValueError as `read_json`."""
+    try:
+        return orjson.loads(text)  # takes a tenth of the time
+    except orjson.JSONDecodeError:  # perhaps a lone surrogate, which a key may have
+        return read_json(text)
 
 
 def _matches_checksum(data: bytes) -> bool:

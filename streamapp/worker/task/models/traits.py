@@ -68,6 +68,7 @@ class ModelTraits:
         self.decided: set[int] = set()  # challengers whose challenges are decided: each run looks at these
         self.families = Families(self._plain_schema)
         self._schemas: dict[int, Schema] = {}
+        self._latest_spec: Spec | None = None
 
     def reserve(self, slot: int) -> int:
         """Make room for a slot, and return the capacity; new slots come in ascending order."""
@@ -116,7 +117,9 @@ class ModelTraits:
         self.acquires[slot] = spec.acquirer is not None
         self.publishes[slot] = spec.calibration is not None or spec.conformal is not None
         self.has_acquired = self.has_acquired or spec.acquirer is not None
-        self.state_version = max(self.state_version, spec.state_version)
+        if spec is not self._latest_spec:  # most models have the same, and its version is looked up by a hash
+            self.state_version = max(self.state_version, spec.state_version)
+            self._latest_spec = spec
         self.families.forget(slot)
 
     def set_frozen(self, slot: int, frozen: bool) -> None:

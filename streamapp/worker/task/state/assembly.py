@@ -62,7 +62,7 @@ class Assembly:
         """Put all units in place; return the positions, and note the units as `written`."""
         if not self._units[TASK.kind]:
             raise damaged(TASK, "must be there: it lists the units of the task")
-        head, _ = unseal(self._units[TASK.kind][0])
+        head, _ = unseal(self._units[TASK.kind][0], exact=True)
         if head["partition"] != self._partition:
             raise damaged(TASK, f"partition={head['partition']} must be {self._partition}")
         del self._checksums[TASK]
