@@ -24,8 +24,10 @@ from topics.columns.headers import ended_at_nul
 from topics.columns.spans import RecordSpans
 from topics.fetching.batches import HEAD, Limit, is_skipped
 from topics.fetching.fetched_records import FetchedRecords
+from topics.fetching.fetcher import Fetcher
 from topics.fetching.inflate import SNAPPY
 from topics.fetching.old_formats import OldBatch
+from topics.fetching.record import Record
 from topics.fetching.undecodable import read_tolerantly
 
 TP = TopicPartition("topic", 3)
@@ -307,6 +309,33 @@ UNKNOWN_FORMAT = (
 @given(spoilt(), st.integers(0, 20), st.booleans())
 def test_spoilt_batches_end_in_the_same_records_or_the_same_error(log: bytes, at: int, check: bool) -> None:
     assert ours(log, at, check=check) == theirs(log, at, check=check)
+
+
+def taken(log: bytes, at: int, *, spans: bool) -> tuple[list[Any], int, list[Any]]:
+    """Return the records and refused batches that a fetcher reads, where it goes on, and its failures."""
+    fetcher, place = Fetcher({"bootstrap.servers": "none:1"}, spans=spans), ("topic", 3)
+    fetcher.assign({place: at})
+    fetcher._came(place, fetcher._places[place], 1 << 62, [0, [], -1, log])
+    found: list[Any] = []
+    while part := fetcher.take(10).get(place):
+        for each in part.records:
+            if isinstance(each, RecordSpans):
+                found += rows(each)
+            else:
+                found.append((*each[:4], tuple(each.headers)) if isinstance(each, Record) else each)
+    return found, fetcher.position(place), fetcher.failures()
+
+
+@settings(max_examples=examples(200), phases=[Phase.explicit, Phase.generate])
+@given(logs().map(lambda written: written.log) | spoilt(), st.integers(0, 20))
+def test_a_fetcher_reads_the_same_records_with_and_without_an_object_for_each(log: bytes, at: int) -> None:
+    try:
+        expected = taken(log, at, spans=False)
+    except CorruptRecordException:  # the batch is too short for any format
+        with pytest.raises(CorruptRecordException):
+            taken(log, at, spans=True)
+    else:
+        assert taken(log, at, spans=True) == expected
 
 
 @pytest.mark.parametrize("compression", range(5))

@@ -14,6 +14,7 @@ import numpy as np
 from aiokafka.consumer.fetcher import READ_COMMITTED
 from aiokafka.record.default_records import DefaultRecordBatch
 
+from topics.columns.spans import ROWS, RecordSpans
 from topics.errors import Reason
 from topics.fetching.inflate import CODEC_NAMES, DamagedError, OversizedError, inflated
 from topics.fetching.old_formats import OldBatch
@@ -174,6 +175,25 @@ def records_of(batch: Batch) -> list[Any]:
         return list(DefaultRecordBatch(plain))
     except UnicodeDecodeError:
         return list(read_tolerantly(plain))
+
+
+def spans_of(batch: Batch, position: int) -> RecordSpans | None:
+    """Return the records of a batch from an offset on, found by a kernel; None: it is damaged or unusual."""
+    # Compiled kernels: imported only when needed.
+    from topics.columns.record_batches import SMALLEST_RECORD, read_records
+
+    base, *_, attributes, _, first_time, last_time, _, _, _, count = HEAD.unpack_from(batch.log, batch.start)
+    buffer, begin, stop = batch.log, batch.start + HEAD.size, batch.end
+    if batch.payload is not None:
+        buffer, begin, stop = batch.payload, 0, len(batch.payload)
+    if not 0 <= count <= (stop - begin) // SMALLEST_RECORD:
+        return None
+    has_times = not attributes & APPEND_TIME
+    time = first_time if has_times else last_time
+    row = np.array([[begin, stop, count, base, time, has_times, position]], dtype=np.int64)
+    table = np.empty((ROWS, count), dtype=np.int64)
+    n = read_records(np.frombuffer(buffer, dtype=np.uint8), row, table)
+    return None if n < 0 else RecordSpans(buffer, table[:, :n])
 
 
 def _remedy(limit: Limit) -> str:

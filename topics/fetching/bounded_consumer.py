@@ -16,10 +16,11 @@ from typing import Any, Final
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, KafkaException, TopicPartition
 
 from topics.client_calls import end_or_abandon
+from topics.columns.spans import RecordSpans
 from topics.fetching.batches import Limit
 from topics.fetching.connection import is_reachable
 from topics.fetching.fetcher import NOT_FETCHED, Fetcher, Place, Ranges
-from topics.fetching.message import FetchedMessage
+from topics.fetching.message import FetchedMessage, FetchedRun
 from topics.fetching.record import Record
 from topics.tokens.sign_in import wait_for_token
 
@@ -41,6 +42,7 @@ RESETS: Final = {
 librdkafka; its remaining value is `error`.
 """
 
+Fetched = FetchedMessage | FetchedRun
 Rebalanced = Callable[[Consumer, list[TopicPartition]], None]
 
 
@@ -50,19 +52,29 @@ class BoundedConsumer:
     If aiokafka does not support the authentication, librdkafka fetches, without bounds.
     """
 
-    def __init__(self, properties: Mapping[str, Any], limit: Limit | None = None, **further: Any) -> None:
+    def __init__(
+        self,
+        properties: Mapping[str, Any],
+        limit: Limit | None = None,
+        *,
+        runs: bool = False,
+        **further: Any,
+    ) -> None:
         """`properties` are librdkafka's; `further` are further arguments of confluent-kafka's consumer.
+
+        `runs`: `consume` returns records that were fetched together as one `FetchedRun`, which counts as one
+        message; records that librdkafka fetches still come one by one.
 
         Waits for a token if one is needed; may raise TokenError.
         """
         wait_for_token(properties)
         self._consumer = Consumer(dict(properties), **further)
-        self._fetcher = Fetcher(properties, limit) if is_reachable(properties) else None
+        self._fetcher = Fetcher(properties, limit, spans=runs) if is_reachable(properties) else None
         self._reset = RESETS.get(str(properties.get("auto.offset.reset", "latest")).lower(), "error")
         self._tells_ends = str(properties.get("enable.partition.eof", False)).lower() == "true"
         self._is_subscribed = False
         self._unplaced: dict[Place, int] = {}  # assigned partitions whose position is not known yet
-        self._ready: dict[Place, deque[FetchedMessage]] = {}
+        self._ready: dict[Place, deque[Fetched]] = {}
         self._paused: set[Place] = set()
         self.before: Mapping[Place, int] | None = None
         """By partition: batches from this offset on are not opened; None: all may be opened."""
@@ -166,9 +178,9 @@ class BoundedConsumer:
                 break
         return messages
 
-    def _given(self, most: int) -> list[FetchedMessage]:
+    def _given(self, most: int) -> list[Fetched]:
         """Return ready messages of partitions that are not paused."""
-        ready: list[FetchedMessage] = []
+        ready: list[Fetched] = []
         for place, messages in self._ready.items():
             if place not in self._paused:
                 while messages and len(ready) < most:
@@ -196,6 +208,8 @@ class BoundedConsumer:
             for record in fetched.records:
                 if isinstance(record, Record):
                     ready.append(FetchedMessage(topic, partition, *record))
+                elif isinstance(record, RecordSpans):
+                    ready.append(FetchedRun(record))
                 else:
                     ready.append(FetchedMessage.refused(topic, partition, record))
             if fetched.end is not None and self._tells_ends:

@@ -12,7 +12,8 @@ import logging
 import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from itertools import groupby
+from typing import Any, Final, cast
 
 from aiokafka import TopicPartition
 from aiokafka.client import AIOKafkaClient
@@ -22,6 +23,7 @@ from aiokafka.protocol.fetch import FetchRequest
 from confluent_kafka import KafkaError as Codes
 
 from topics.columns.headers import ended_at_nul
+from topics.columns.spans import RecordSpans
 from topics.fetching.batches import (
     Limit,
     damaged,
@@ -30,6 +32,7 @@ from topics.fetching.batches import (
     old_opened,
     opened,
     records_of,
+    spans_of,
 )
 from topics.fetching.connection import connection_arguments
 from topics.fetching.fetched_records import FetchedRecords
@@ -43,6 +46,8 @@ logger = logging.getLogger(__name__)
 Place = tuple[str, int]
 """Topic and partition."""
 Ranges = Iterable[tuple[int, int]]
+Read = Record | RecordSpans | RefusedBatch
+"""A record, the records of a batch, or a batch of which no record is read."""
 
 FETCH_BYTES: Final = 16 << 20  # bytes of one answer
 PARTITION_BYTES: Final = 1 << 20
@@ -65,7 +70,7 @@ _NO_LEADER: Final = frozenset(
 class Taken:
     """The records read of one partition, and its position."""
 
-    records: list[Record | RefusedBatch]
+    records: list[Read]
     position: int  # offset of the next record
     end: int | None = None  # the last stable offset, if no record is left before it
 
@@ -85,10 +90,13 @@ class _Partition:
 class Fetcher:
     """Fetches partitions from given positions on."""
 
-    def __init__(self, kafka: Mapping[str, Any], limit: Limit | None = None) -> None:
+    def __init__(self, kafka: Mapping[str, Any], limit: Limit | None = None, *, spans: bool = False) -> None:
         """`kafka` holds client properties under librdkafka's names; the broker is reached at the first
         `wait`.
+
+        `spans`: `take` returns the records of a batch together, as spans over its bytes.
         """
+        self._spans = spans
         self._arguments = connection_arguments(kafka)
         self.limit = limit or Limit()
         self._wait_ms = int(kafka.get("fetch.wait.max.ms", WAIT_MS))
@@ -201,7 +209,7 @@ class Fetcher:
         stop: int | None,
         unread: Collection[tuple[int, int]],
     ) -> Taken:
-        records, taken = partition.fetched, list[Record | RefusedBatch]()
+        records, taken = partition.fetched, list[Read]()
         memory = records._records
         records._records_iterator = None
         while memory.has_next() and budget.is_left and not _is_beyond(records, stop):
@@ -221,11 +229,9 @@ class Fetcher:
             partition.fetched = None
             if partition.stable is not None and partition.position < partition.stable:
                 partition.stable = None  # the next answer has the end
-        return Taken(taken, partition.position)
+        return Taken(_joined(taken) if self._spans else taken, partition.position)
 
-    def _opened(
-        self, batch: Any, memory: FetchedRecords, position: int, budget: _Budget
-    ) -> list[Record | RefusedBatch]:
+    def _opened(self, batch: Any, memory: FetchedRecords, position: int, budget: _Budget) -> list[Read]:
         log, start, end = memory.log, memory.start, memory.end
         try:
             if is_v2(batch):
@@ -233,8 +239,12 @@ class Fetcher:
                 if isinstance(opened_batch, RefusedBatch):
                     budget.spend(1, opened_batch.inflated)
                     return [opened_batch]
+                size = len(opened_batch.payload or b"")
+                if self._spans and (spans := spans_of(opened_batch, position)) is not None:
+                    budget.spend(len(spans), size)
+                    return [spans] if len(spans) else []
                 batch_records = records_of(opened_batch)
-                budget.spend(len(batch_records), len(opened_batch.payload or b""))
+                budget.spend(len(batch_records), size)
             else:
                 read = old_opened(batch, log, start, end, position, self.limit)
                 if isinstance(read, RefusedBatch):
@@ -459,3 +469,12 @@ _REST_BEFORE_V11: Final = 3
 
 def _is_beyond(records: Any, stop: int | None) -> bool:
     return stop is not None and records.next_fetch_offset >= stop
+
+
+def _joined(read: list[Read]) -> list[Read]:
+    """Return the same records, those of batches that follow each other together."""
+    joined: list[Read] = []
+    for is_spans, group in groupby(read, lambda part: isinstance(part, RecordSpans)):
+        parts = [*group]
+        joined += [RecordSpans.joined(cast("list[RecordSpans]", parts))] if is_spans else parts
+    return joined

@@ -1,4 +1,4 @@
-"""Message: a record, or an error in its place, with the methods of confluent-kafka's Message."""
+"""Messages: a record or an error with the methods of confluent-kafka's Message, and runs of records."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Final
 from confluent_kafka import TIMESTAMP_CREATE_TIME, KafkaError
 
 from topics.columns.headers import Headers
+from topics.columns.spans import OFFSET, RecordSpans
 from topics.errors import Reason
 from topics.fetching.refused import RefusedBatch
 
@@ -68,3 +69,20 @@ class FetchedMessage:
 
     def error(self) -> KafkaError | None:
         return self._error
+
+
+class FetchedRun:
+    """Consecutive records of a partition, in place of a message for each."""
+
+    __slots__ = ("records",)
+
+    def __init__(self, records: RecordSpans) -> None:
+        """`records`: at least one."""
+        self.records = records
+
+    def offset(self) -> int:
+        """Return the offset of the first record."""
+        return int(self.records.table[OFFSET, 0])
+
+    def error(self) -> None:
+        """Return None: records are no error."""

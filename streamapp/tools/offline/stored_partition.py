@@ -168,7 +168,7 @@ class StoredPartition:
             raise OfflineError(message)
 
     def _reader(self) -> LogReader:
-        return self._readers.enter_context(LogReader(self._kafka, self._group, lambda: False))
+        return self._readers.enter_context(LogReader(self._kafka, self._group, lambda: False, in_runs=True))
 
     def _open(self, topic: str, position: int, limit: Limit | None = None) -> LogReader:
         log = self._reader()

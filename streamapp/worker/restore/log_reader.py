@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import groupby
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self, cast
 
+import numpy as np
 from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
 from streamapp.errors import NotYetError
@@ -18,14 +21,15 @@ from topics.clients.access import Access, denied_kind
 from topics.clients.cluster import NOT_YET, Cluster
 from topics.columns.headers import headers_of
 from topics.columns.records import RawRecords
+from topics.columns.spans import RecordSpans
 from topics.errors import BrokerError
 from topics.fetching.batches import Limit
 from topics.fetching.bounded_consumer import BoundedConsumer
-from topics.fetching.message import REFUSED
+from topics.fetching.message import REFUSED, FetchedRun
 
 logger = logging.getLogger(__name__)
 
-BATCH: Final = 2000  # records
+BATCH: Final = 10_000  # records
 POLL_S: Final = 0.05  # to wait for the next record or the end of the log
 END_WAIT_MS: Final = 10  # how long the broker waits for more records before it reports the end of a log
 REQUEST_S: Final = 10.0
@@ -53,8 +57,12 @@ class Offset(NamedTuple):
 class LogReader:
     """Reads one partition of one topic at a time, from a position on."""
 
-    def __init__(self, kafka: Mapping[str, Any], group: str, abandoned: Callable[[], bool]) -> None:
-        """`group`: whose offsets `committed` reads; `abandoned`: whether reading has become pointless."""
+    def __init__(
+        self, kafka: Mapping[str, Any], group: str, abandoned: Callable[[], bool], *, in_runs: bool = False
+    ) -> None:
+        """`group`: whose offsets `committed` reads; `abandoned`: whether reading has become pointless;
+        `in_runs`: find records with a compiled kernel, for readers of very many.
+        """
         self._abandoned = abandoned
         self._kafka = kafka
         self._access = Access.of(kafka)
@@ -69,10 +77,11 @@ class LogReader:
                 "enable.partition.eof": True,
                 "auto.offset.reset": "error",
                 "fetch.wait.max.ms": END_WAIT_MS,
-            }
+            },
+            runs=in_runs,
         )
         self._topic, self._partition, self.position = "", -1, 0
-        self._ahead: list[Message] = []
+        self._ahead: list[RawRecords] = []
         self._misses_nothing = False
         self._silent_since: float | None = None
         self.end: int | None = None  # last stable offset, once it was reached
@@ -259,7 +268,7 @@ class LogReader:
         """
         self._consumer.before = {(self._topic, self._partition): position}
         self._consumer.unread = unread
-        self._ahead = [message for message in self._ahead if not _is_in(unread, cast(int, message.offset()))]
+        self._ahead = _without(unread, self._ahead)
         while not self._has_reached(position):
             yield from self._read(position)
             if self.end is not None and self.end < position > self.position:
@@ -280,25 +289,21 @@ class LogReader:
         return self.position >= position
 
     def _read(self, to: int | None) -> Iterator[RawRecords]:
-        messages = self._ahead or self._poll()
-        due = (
-            messages if to is None else [message for message in messages if cast(int, message.offset()) < to]
-        )
-        self._ahead = messages[len(due) :]
+        runs = self._ahead or self._poll()
+        due, self._ahead = (runs, []) if to is None else _parted(runs, to)
         if self._ahead and to is not None:
             self.position = to
         elif due:
-            self.position = cast(int, due[-1].offset()) + 1
+            self.position = due[-1].offsets[-1] + 1
         if self.end is not None and not self._ahead:
             self.position = max(self.position, self.end)
-        if due:
-            yield self._columns(due)
+        yield from due
 
-    def _poll(self) -> list[Message]:
+    def _poll(self) -> list[RawRecords]:
         if self._abandoned():
             raise AbandonedError
         self.end = None
-        good: list[Message] = []
+        good: list[Message | FetchedRun] = []
         for message in self._arrived():
             error = message.error()
             if error is None:
@@ -313,9 +318,9 @@ class LogReader:
                 logger.warning("%s", error.str())
             elif error.code() not in PASSING:
                 raise RestoreError(self._partition, f"topic {self._topic}: {error.str()}")
-        good = [message for message in good if not _is_in(self._consumer.unread, cast(int, message.offset()))]
-        self._listen(bool(good) or self.end is not None)
-        return good
+        runs = _without(self._consumer.unread, self._runs(good))
+        self._listen(bool(runs) or self.end is not None)
+        return runs
 
     def _arrived(self) -> list[Message]:
         """Return the messages that have arrived. A request for a batch waits until the batch is complete."""
@@ -336,6 +341,17 @@ class LogReader:
             reason = f"topic {self._topic} partition {self._partition}: nothing is read, has it a leader?"
             raise NotYetError(reason)
 
+    def _runs(self, fetched: list[Message | FetchedRun]) -> list[RawRecords]:
+        """Return fetched records as columns, in as few parts as possible."""
+        runs: list[RawRecords] = []
+        for is_run, parts in groupby(fetched, lambda part: isinstance(part, FetchedRun)):
+            if is_run:
+                spans = RecordSpans.joined([cast(FetchedRun, part).records for part in parts])
+                runs.append(RawRecords.over(self._topic, self._partition, spans))
+            else:
+                runs.append(self._columns(cast("list[Message]", [*parts])))
+        return runs
+
     def _columns(self, messages: list[Message]) -> RawRecords:
         return RawRecords(
             self._topic,
@@ -348,5 +364,26 @@ class LogReader:
         )
 
 
-def _is_in(ranges: Iterable[tuple[int, int]], offset: int) -> bool:
-    return any(first <= offset < end for first, end in ranges)
+def _parted(runs: list[RawRecords], to: int) -> tuple[list[RawRecords], list[RawRecords]]:
+    """Return the records before an offset, and the others."""
+    for number, raw in enumerate(runs):
+        if raw.offsets[-1] >= to:
+            n = bisect_left(raw.offsets, to)
+            before = [raw.part(0, n)] if n else []
+            return [*runs[:number], *before], [raw.part(n, len(raw)), *runs[number + 1 :]]
+    return runs, []
+
+
+def _without(ranges: Iterable[tuple[int, int]], runs: list[RawRecords]) -> list[RawRecords]:
+    """Return the records whose offsets are in none of some ranges; end: the first offset after a range."""
+    for first, end in ranges:
+        kept: list[RawRecords] = []
+        for raw in runs:
+            offsets = np.asarray(raw.offsets)
+            is_kept = (offsets < first) | (offsets >= end)
+            if is_kept.all():
+                kept.append(raw)
+            elif is_kept.any():
+                kept.append(raw.chosen(np.flatnonzero(is_kept)))
+        runs = kept
+    return runs

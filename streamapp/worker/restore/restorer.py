@@ -69,7 +69,7 @@ class Restorer:
         self._schemas = None if schemas is None else partial(schemas_at_hand, schemas)
         self._topics = source_topics(names)
         self._journal = names.journal
-        self._readers = Readers(lambda abandoned: LogReader(kafka, group, abandoned))
+        self._readers = Readers(lambda abandoned: LogReader(kafka, group, abandoned, in_runs=True))
         self._timeout_s: dict[
             int, float
         ] = {}  # seconds to wait for offsets that did not arrive in time the last time

@@ -11,6 +11,7 @@ from aiokafka.codec import zstd_encode
 from confluent_kafka import KafkaError
 
 from benchmarks.chaos.wire import TRANSACTIONAL, Producer, Record, encode_records, frame_batch
+from topics.columns.spans import RecordSpans
 from topics.errors import Reason
 from topics.fetching import batches
 from topics.fetching.batches import PROCESSED, Limit
@@ -32,9 +33,9 @@ def batch(base: int, n: int, size: int = 10, producer: int = -1) -> bytes:
 BOMB = 400_000  # bytes of a record, of which four are too large
 
 
-@pytest.fixture
-def fetcher() -> Iterator[Fetcher]:
-    made = Fetcher({"bootstrap.servers": "none:1"}, LIMIT)
+@pytest.fixture(params=[False, True], ids=["records", "spans"])
+def fetcher(request: pytest.FixtureRequest) -> Iterator[Fetcher]:
+    made = Fetcher({"bootstrap.servers": "none:1"}, LIMIT, spans=request.param)
     made.assign({HERE: 0, THERE: 0})
     yield made
     made.close()
@@ -62,10 +63,13 @@ def answer(
 
 def offsets(taken: Mapping[Place, Taken], place: Place = HERE) -> list[Any]:
     """Return the offsets of records, and both ends of refused batches."""
-    return [
-        (each.first, each.last) if isinstance(each, RefusedBatch) else each.offset
-        for each in taken[place].records
-    ]
+    found: list[Any] = []
+    for each in taken[place].records:
+        if isinstance(each, RecordSpans):
+            found += each.offsets
+        else:
+            found.append((each.first, each.last) if isinstance(each, RefusedBatch) else each.offset)
+    return found
 
 
 def test_a_bomb_is_refused_and_the_end_is_told_once(fetcher: Fetcher) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -14,6 +15,8 @@ from streamapp.worker.journal.offset_metadata import UNKNOWN, id_in, is_anew, me
 from streamapp.worker.restore import log_reader
 from streamapp.worker.restore.errors import AbandonedError, RestoreError
 from streamapp.worker.restore.log_reader import SILENCE_S, LogReader, Offset
+from topics.columns.records import RawRecords
+from topics.fetching.message import FetchedMessage, FetchedRun
 
 
 class Client:
@@ -79,7 +82,7 @@ def client() -> Client:
 
 @pytest.fixture
 def reader(client: Client, monkeypatch: pytest.MonkeyPatch) -> LogReader:
-    monkeypatch.setattr(log_reader, "BoundedConsumer", lambda properties: client)
+    monkeypatch.setattr(log_reader, "BoundedConsumer", lambda properties, runs: client)
     return LogReader({"bootstrap.servers": "none:1"}, "group", lambda: False)
 
 
@@ -205,3 +208,57 @@ def test_a_reader_that_is_reused_knows_nothing_of_before(reader: LogReader, clie
     gone[0] = True
     with pytest.raises(AbandonedError):
         list(reader.to_end())
+
+
+PLACE = ("labels", 2)
+
+
+def message(offset: int) -> FetchedMessage:
+    return FetchedMessage(*PLACE, offset, 10 * offset, b"k", b"%d" % offset)
+
+
+def run(first: int, end: int) -> FetchedRun:
+    raw = RawRecords(
+        *PLACE,
+        [*range(first, end)],
+        [10 * offset for offset in range(first, end)],
+        [b"k"] * (end - first),
+        [b"%d" % offset for offset in range(first, end)],
+        [()] * (end - first),
+    )
+    return FetchedRun(raw.spans)
+
+
+def rows(records: Iterable[RawRecords]) -> list[tuple[Any, ...]]:
+    columns = [(raw.offsets, raw.timestamps, raw.keys, raw.values, raw.headers) for raw in records]
+    return [row for each in columns for row in zip(*each, strict=True)]
+
+
+@pytest.mark.parametrize(
+    "fetched",
+    [
+        [message(offset) for offset in range(3, 9)],
+        [run(3, 9)],
+        [run(3, 5), run(5, 9)],
+        [run(3, 6), message(6), message(7), run(8, 9)],
+    ],
+    ids=["messages", "a run", "two runs", "both"],
+)
+def test_records_are_read_up_to_a_position_and_from_there_on_whatever_they_come_in(
+    reader: LogReader, client: Client, fetched: list[Any]
+) -> None:
+    expected = rows([RawRecords.over(*PLACE, run(3, 9).records)])
+    client.polls.append([*fetched, Failure(KafkaError._PARTITION_EOF)])
+    reader.open("labels", 2, 3)
+    assert rows(reader.up_to(5)) == expected[:2]
+    assert reader.position == 5
+    assert rows(reader.up_to(8, unread=((6, 7),))) == [expected[2], expected[4]], "offset 6 is passed over"
+    assert rows(reader.up_to(9)) == expected[5:]
+    assert reader.position == 9
+
+
+def test_a_batch_that_was_passed_over_is_left_out_of_a_run(reader: LogReader, client: Client) -> None:
+    client.polls.append([run(3, 9), Failure(KafkaError._PARTITION_EOF)])
+    reader.open("labels", 2, 3)
+    read = rows(reader.up_to(9, unread=((4, 6), (8, 9))))
+    assert [offset for offset, *_ in read] == [3, 6, 7]

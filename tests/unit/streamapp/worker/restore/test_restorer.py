@@ -109,7 +109,7 @@ def restorer_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[Group], Restorer]:
     """Return a function that makes the restorer of a worker whose clients see this group."""
 
     def made(group: Group) -> Restorer:
-        monkeypatch.setattr(restorer, "LogReader", lambda *given: group)
+        monkeypatch.setattr(restorer, "LogReader", lambda *given, **options: group)
         monkeypatch.setattr(restorer, "Identity", lambda kafka, first_s: group)
         return Restorer({}, "group", NAMES, TaskConfig())
 
