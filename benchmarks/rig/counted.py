@@ -13,6 +13,7 @@ import gc
 import json
 import os
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -63,6 +64,23 @@ class Calls:
         return sum(n for code, n in self._own.items() if code.co_qualname == function)
 
 
+def _cpu_by_thread() -> dict[str, float]:
+    """Return CPU seconds by the name that Python has for a thread, or else the kernel."""
+    names = {
+        thread.native_id: thread.name for thread in threading.enumerate() if thread.native_id is not None
+    }
+    return threads_of(os.getpid(), names)
+
+
+def _wake_ups() -> int:
+    """Return how often a thread of this process has waited, and was woken."""
+    waits = 0
+    for task in Path("/proc/self/task").iterdir():
+        lines = (task / "status").read_text().splitlines()
+        waits += sum(int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt_switches"))
+    return waits
+
+
 class Counting:
     """The rounds of this worker, and the loop of its consumer's thread."""
 
@@ -88,23 +106,24 @@ class Counting:
 
     async def _cpu(self) -> dict[str, Any]:
         collections = [generation["collections"] for generation in gc.get_stats()]
-        began, rounds, cpu, threads = (
-            time.monotonic(),
-            self.rounds,
-            time.process_time(),
-            threads_of(os.getpid()),
-        )
+        began, rounds, wakes = time.monotonic(), self.rounds, _wake_ups()
+        cpu, threads = time.process_time(), _cpu_by_thread()
         await asyncio.sleep(self._seconds)
         spent, n = time.process_time() - cpu, self.rounds - rounds
-        later = threads_of(os.getpid())
-        of_threads = {name: (seconds - threads.get(name, 0.0)) / n * 1e3 for name, seconds in later.items()}
-        after = [generation["collections"] for generation in gc.get_stats()]
+        threads_after, wakes = _cpu_by_thread(), _wake_ups() - wakes
+        of_threads = {
+            name: (seconds - threads.get(name, 0.0)) / n * 1e3 for name, seconds in threads_after.items()
+        }
+        collections_after = [generation["collections"] for generation in gc.get_stats()]
         return {
             "turns_per_second": round(n / (time.monotonic() - began), 1),
             "cpu_ms_per_turn": round(spent / n * 1e3, 3),
+            "wake_ups_per_turn": round(wakes / n, 1),
             "cores": round(spent / (time.monotonic() - began), 3),
             "cpu_ms_by_thread": {name: round(ms, 3) for name, ms in sorted(of_threads.items()) if ms > 0.0},
-            "garbage_collections": [now - before for before, now in zip(collections, after, strict=True)],
+            "garbage_collections": [
+                now - before for before, now in zip(collections, collections_after, strict=True)
+            ],
         }
 
     async def _calls(self) -> dict[str, Any]:

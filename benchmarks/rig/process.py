@@ -101,8 +101,11 @@ def cpu_of(pid: int) -> float:
     return _cpu(Path(f"/proc/{pid}/stat").read_text())
 
 
-def threads_of(pid: int) -> dict[str, float]:
-    """Return CPU seconds of the living threads of a process, summed by thread name."""
+def threads_of(pid: int, names: Mapping[int, str] | None = None) -> dict[str, float]:
+    """Return CPU seconds of the living threads of a process, summed by thread name.
+
+    `names`: by number of the thread; the kernel names all threads of Python alike.
+    """
     seconds: dict[str, float] = {}
     for task in Path(f"/proc/{pid}/task").iterdir():
         try:
@@ -110,7 +113,7 @@ def threads_of(pid: int) -> dict[str, float]:
         except (FileNotFoundError, ProcessLookupError):
             continue  # it ended after the folder was listed
         name = stat[stat.index("(") + 1 : stat.rindex(")")]
-        name = "main" if task.name == str(pid) else name
+        name = "main" if task.name == str(pid) else (names or {}).get(int(task.name), name)
         seconds[name] = seconds.get(name, 0.0) + _cpu(stat)
     return seconds
 
