@@ -48,11 +48,12 @@ class Consumer(driver.Consumer):
     """Faust's consumer, delivering runs."""
 
     logger = logging.getLogger("faust.kafkabatch")  # keeps service messages out of our log
+    app: App
     _thread: ConsumerThread
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.options = cast(App, self.app).options
+        self.options = self.app.options
         self.membership: Membership | None = None
         self._live = LivePartitions()
         self.schema_gate = SchemaGate(self.options.schemas)
@@ -67,7 +68,7 @@ class Consumer(driver.Consumer):
     @property
     def wiring(self) -> Wiring:
         """The parts that process deliveries; they are made after the driver."""
-        return cast(App, self.app).wiring
+        return self.app.wiring
 
     @property
     def epoch(self) -> int:

@@ -2,8 +2,8 @@
 """Fetch routine: lets aiokafka's fetcher plan and send its requests, each time something has happened.
 
 It stands in for aiokafka's own routine, which makes a set of futures, and callbacks of all of them, whenever
-it waits. Here everything that may change the plan ends one future: the end of a request, records that were
-taken, a new position, the end of the assignment, a time in the plan.
+it waits. Here all that may change the plan calls the method that carries it out: the end of a request,
+records that were taken, a new position, the end of the assignment, a time in the plan.
 """
 
 from __future__ import annotations
@@ -26,9 +26,14 @@ class FetchRoutine:
     def __init__(self, fetcher: Any) -> None:
         """Take the place of the fetcher's own routine; nothing is assigned to it yet."""
         self._fetcher = fetcher
-        self._failure: BaseException | None = None
+        self._loop = asyncio.get_running_loop()
+        self._assignment: Any = None
+        self._over: asyncio.Future[None] = self._loop.create_future()
+        """The end of the assignment, or the failure of a plan or request."""
+        self._timer: asyncio.TimerHandle | None = None
+        self._others: list[asyncio.Future[Any]] = []  # other futures that may change the plan
         fetcher._fetch_task.cancel()
-        fetcher._fetch_task = asyncio.get_running_loop().create_task(self._run())
+        fetcher._fetch_task = self._loop.create_task(self._run())
 
     async def _run(self) -> None:
         """Serve one assignment after another until the fetcher is closed, which cancels this."""
@@ -57,37 +62,61 @@ class FetchRoutine:
         return None
 
     async def _serve(self, assignment: Any) -> None:
-        """Carry out one plan after another while the assignment is active."""
-        fetcher, loop = self._fetcher, asyncio.get_running_loop()
-        assignment.unassign_future.add_done_callback(self._wake)
-        while assignment.active:
-            wake_up = fetcher._wait_consume_future = loop.create_future()
-            requests, resets, timeout_s, is_metadata_old, others = fetcher._get_actions_per_node(assignment)
-            for node, request in requests:
-                self._start(node, fetcher._proc_fetch_request(assignment, node, request))
-            for node, partitions in resets.items():
-                self._start(node, fetcher._update_fetch_positions(assignment, node, partitions))
-            if is_metadata_old:
-                others = [*others, fetcher._client.force_metadata_update()]
-            for other in others:
-                other.add_done_callback(self._wake)
-            timer = loop.call_later(timeout_s, self._wake)
-            try:
-                await wake_up
-            finally:
-                timer.cancel()
-                for other in others:
-                    other.remove_done_callback(self._wake)
-            if self._failure is not None:
-                raise self._failure
+        """Return when an assignment is over; raise the failure of a plan or request."""
+        self._assignment, self._over = assignment, self._loop.create_future()
+        assignment.unassign_future.add_done_callback(self._plan)
+        self._plan()
+        try:
+            await self._over
+        finally:
+            self._wait_no_longer()
 
-    def _wake(self, *_: object) -> None:
-        """Let the routine plan again."""
-        self._fetcher._notify(self._fetcher._wait_consume_future)
+    def _plan(self, *_: object) -> None:
+        """Carry out the plan of this moment in place of the former one."""
+        if self._over.done():
+            return
+        self._wait_no_longer()
+        if not self._assignment.active:
+            self._over.set_result(None)
+            return
+        try:
+            self._carry_out(*self._fetcher._get_actions_per_node(self._assignment))
+        except Exception as error:  # noqa: BLE001 - whatever it is, it ends all fetches
+            self._over.set_exception(error)
+
+    def _carry_out(
+        self,
+        requests: list[tuple[int, Any]],
+        resets: dict[int, Any],
+        timeout_s: float,
+        is_metadata_old: bool,
+        others: list[asyncio.Future[Any]],
+    ) -> None:
+        """Start the requests of a plan of aiokafka, look up positions, and wait for the next plan."""
+        fetcher = self._fetcher
+        for node, request in requests:
+            self._start(node, fetcher._proc_fetch_request(self._assignment, node, request))
+        for node, partitions in resets.items():
+            self._start(node, fetcher._update_fetch_positions(self._assignment, node, partitions))
+        if is_metadata_old:
+            others = [*others, fetcher._client.force_metadata_update()]
+        for other in others:
+            other.add_done_callback(self._plan)
+        if fetcher._wait_consume_future is None or fetcher._wait_consume_future.done():
+            fetcher._wait_consume_future = self._loop.create_future()
+            fetcher._wait_consume_future.add_done_callback(self._plan)
+        self._others = others
+        self._timer = self._loop.call_later(timeout_s, self._plan)
+
+    def _wait_no_longer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        for other in self._others:
+            other.remove_done_callback(self._plan)
 
     def _start(self, node: int, request: Coroutine[Any, Any, bool]) -> None:
         fetcher = self._fetcher
-        task = asyncio.get_running_loop().create_task(request)
+        task = self._loop.create_task(request)
         fetcher._pending_tasks.add(task)
         fetcher._in_flight.add(node)
         task.add_done_callback(partial(self._ended, node))
@@ -99,11 +128,13 @@ class FetchRoutine:
         # Another set: aiokafka's `close` awaits the tasks of the former one.
         fetcher._pending_tasks = fetcher._pending_tasks - {task}
         if not task.cancelled():
-            self._failure = self._failure or task.exception()
-            if self._failure is None and task.result():
+            failure = task.exception()
+            if failure is not None and not self._over.done():
+                self._over.set_exception(failure)
+            elif failure is None and task.result():
                 for waiter in fetcher._fetch_waiters:
                     fetcher._notify(waiter)
-        self._wake()
+        self._plan()
 
     async def _end_requests(self) -> None:
         """Cancel the requests of an assignment that has ended, and forget what they have brought."""

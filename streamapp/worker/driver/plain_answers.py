@@ -9,7 +9,8 @@ records.
 from __future__ import annotations
 
 import time
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final
 
 from aiokafka import TopicPartition
 from aiokafka.consumer.fetcher import FetchResult, PartitionRecords
@@ -17,6 +18,8 @@ from aiokafka.protocol.fetch import FetchRequest
 
 from streamapp.worker.transport.fetch_frames import FetchAnswer
 from topics.fetching.fetched_records import FetchedRecords
+
+_place: Final = lru_cache(maxsize=1 << 14)(TopicPartition)
 
 
 class PlainAnswers:
@@ -67,7 +70,7 @@ class PlainAnswers:
                     continue
                 state.highwater, state.lso, state.timestamp = high_watermark, stable_end, now_ms
                 if log:
-                    tp = TopicPartition(topic, number)
+                    tp = _place(topic, number)
                     unread = PartitionRecords(
                         *(tp, records, aborted, state._position, None, None),
                         *(fetcher._check_crcs, fetcher._isolation_level),

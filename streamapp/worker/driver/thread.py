@@ -173,6 +173,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             fetches, resets, timeout, invalid_metadata, resumed = plan(assignment)
             if fetches:
                 self._next_fetch = now + self._pace_s
+                self._wakes_in_time = True  # at their end it plans again
             if invalid_metadata and self.sources.suspects:
                 # For a deleted topic aiokafka would send thousands of requests a second; the watch requests
                 # metadata.

@@ -91,6 +91,8 @@ class Task:
         self.next: dict[SourceName, int] = {}  # position after the processed records, per input
         self.counters: Counter[str] = Counter()  # since this task began, replays included
         self._state = PartitionState(config, quota or ModelQuota(config.models_max_count), memory)
+        self.models: ModelStore = self._state.store
+        """The models, by key."""
         self._marked = (dict(self.next), dict(self.counters))
         self._has_changed = True  # since `checkpoint`, more than clock, positions, counts and models
         self._may_join: bool | None = None  # None: not looked at since it may have changed
@@ -122,11 +124,6 @@ class Task:
             raise
         task.checkpoint()
         return task
-
-    @property
-    def models(self) -> ModelStore:
-        """The models, by key."""
-        return self._state.store
 
     @property
     def awaited(self) -> AwaitedSpecs:

@@ -12,8 +12,8 @@ assignment, or if a partition was sought meanwhile. The broker would not repeat 
 which the end of the log is unknown. A broker without room for another session gets requests of all
 partitions.
 
-Requests to a broker may overlap: aiokafka overlooks the end of a request when it is woken at the same moment.
-Each of them has a session of its own.
+Requests to a broker may overlap, as those of aiokafka's own routine do. Each of them has a session of its
+own.
 """
 
 from __future__ import annotations
