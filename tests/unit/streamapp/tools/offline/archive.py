@@ -19,10 +19,14 @@ from tests.unit.streamapp.worker.restore.test_tail import Journal
 
 
 class Archive(Logged):
-    """What went in is journalled; `digests` keeps the state before each instance."""
+    """Journals the records of a partition.
 
-    def __init__(self, given: TaskConfig) -> None:
+    digests: a digest of the state before each instance, if `keeps_digests`. A digest costs milliseconds.
+    """
+
+    def __init__(self, given: TaskConfig, *, keeps_digests: bool = False) -> None:
         super().__init__(given)
+        self.keeps_digests = keeps_digests
         self.journal, self.store = Journal(), SnapshotStore()
         self.digests: list[bytes] = []
 
@@ -31,7 +35,7 @@ class Archive(Logged):
         return self.store.chunks
 
     def feed(self, *records: Record) -> Any:
-        if records[0].source == "instances":
+        if self.keeps_digests and records[0].source == "instances":
             self.digests.append(self.task.digest())
         return super().feed(*records)
 

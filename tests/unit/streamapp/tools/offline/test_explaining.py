@@ -20,7 +20,7 @@ SOME = {"query": "variable_uncertainty", "budget": {"name": "count", "limit": 0.
 
 
 def learned(spec: dict[str, Any], **settings: Any) -> Archive:
-    archive = Archive(config(spec, **settings))
+    archive = Archive(config(spec, **settings), keeps_digests=True)
     for n in range(200):
         x = {"x": n % 10}
         archive.instances({"id": f"i{n}", "features": x, "label": "high" if n % 10 > 5 else "low"})
@@ -110,14 +110,14 @@ def test_why_a_label_was_asked_for_or_not() -> None:
 
 
 def test_the_first_record_of_a_key_is_answered_by_a_model_that_did_not_exist() -> None:
-    archive = Archive(config(ALWAYS))
+    archive = Archive(config(ALWAYS), keeps_digests=True)
     archive.instances({"id": "a", "features": {"x": 1}}, key="new")
     found = explained(archive, 0)
     assert (found.key, found.answers[0].label, found.answers[0].path) == ("new", None, "all")
 
 
 def test_a_record_that_was_refused_says_why() -> None:
-    archive = Archive(config(ALWAYS | {"learner": QUICK}, models_auto_create=False))
+    archive = Archive(config(ALWAYS | {"learner": QUICK}, models_auto_create=False), keeps_digests=True)
     archive.instances({"id": "a", "features": {"x": 1}}, key="new")
     found = explained(archive, 0)
     assert found.answers == ()

@@ -18,7 +18,7 @@ from tests.unit.streamapp.tools.offline.archive import Archive
 def played(seed: int, kind: str = "dearest", n: int = 240) -> Archive:
     """Return a partition that went through a story, with commits and two snapshots on the way."""
     spec = SPECS.get(kind) or SPECS[sorted(SPECS)[0]]
-    archive = Archive(config(spec, models_max_classes=6))
+    archive = Archive(config(spec, models_max_classes=6), keeps_digests=True)
     draw = random.Random(seed)
     for number, record in enumerate(story(seed, n)):
         archive.feed(record)
@@ -41,7 +41,7 @@ def test_the_state_before_every_instance_is_the_one_that_was_there(kind: str, pi
 
 
 def test_right_behind_a_record_only_that_record_is_more() -> None:
-    archive = Archive(config(ALWAYS))
+    archive = Archive(config(ALWAYS), keeps_digests=True)
     for n in range(30):
         archive.instances({"features": {"x": n}, "id": str(n)})
     archive.commit()
@@ -65,7 +65,7 @@ def test_of_offsets_that_the_journal_does_not_show_yet_nothing_is_said() -> None
 
 
 def test_a_commit_in_the_past_is_found_though_the_journal_goes_on() -> None:
-    archive = Archive(config(ALWAYS))
+    archive = Archive(config(ALWAYS), keeps_digests=True)
     archive.instances({"features": {"x": 1}})
     positions, digest = archive.commit(), archive.task.digest()
     archive.instances({"features": {"x": 2}})
@@ -76,7 +76,7 @@ def test_a_commit_in_the_past_is_found_though_the_journal_goes_on() -> None:
 
 
 def test_offsets_between_two_commits_are_no_point() -> None:
-    archive = Archive(config(ALWAYS))
+    archive = Archive(config(ALWAYS), keeps_digests=True)
     archive.instances({"features": {"x": 1}})
     archive.instances({"features": {"x": 2}})
     archive.commit()
@@ -92,7 +92,7 @@ def test_what_was_not_processed_yet_is_not_guessed() -> None:
 
 
 def test_a_trimmed_journal_says_from_where_on_there_are_states() -> None:
-    archive = Archive(config(ALWAYS))
+    archive = Archive(config(ALWAYS), keeps_digests=True)
     for n in range(60):
         archive.instances({"features": {"x": n}, "id": str(n)})
         if n % 20 == 10:
@@ -107,7 +107,7 @@ def test_a_trimmed_journal_says_from_where_on_there_are_states() -> None:
 
 
 def test_an_empty_journal_has_no_state() -> None:
-    archive = Archive(config(ALWAYS))
+    archive = Archive(config(ALWAYS), keeps_digests=True)
     with pytest.raises(OfflineError, match="nothing was processed of this partition yet"):
         archive.travel().to_record(0)
 
@@ -124,7 +124,7 @@ def test_a_damaged_snapshot_is_told_and_the_journal_is_gone_through(
 
 
 def test_before_and_after_a_reset() -> None:
-    archive = Archive(config(ALWAYS))
+    archive = Archive(config(ALWAYS), keeps_digests=True)
     for n in range(10):
         archive.instances({"features": {"x": n}, "id": str(n), "label": "a"})
     archive.reset()
@@ -161,7 +161,7 @@ def test_an_entry_is_cut_at_the_record_and_its_ranges_too() -> None:
 
 
 def test_before_at_and_behind_a_record_that_was_skipped() -> None:
-    archive = Archive(config(ALWAYS))
+    archive = Archive(config(ALWAYS), keeps_digests=True)
     archive.to_skip = {("instances", 0), ("instances", 14), ("instances", 15)}
     for n in range(0, 30, 3):
         archive.instances(

@@ -22,7 +22,7 @@ from tests.unit.streamapp.tools.offline.archive import Archive
 
 def grown() -> tuple[Archive, list[Manifest]]:
     """Return a partition with two snapshots, and something learned after each."""
-    archive, manifests = Archive(config(ALWAYS)), []
+    archive, manifests = Archive(config(ALWAYS), keeps_digests=True), []
     for n in range(90):
         archive.instances({"id": str(n), "features": {"x": n % 7}, "label": "ab"[n % 7 > 3]})
         if n in (29, 59):
