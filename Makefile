@@ -90,13 +90,17 @@ test-all: ready $(if $(ARGS),,coverage) ## The gate and the nightly tests, which
 	$(PYTEST) --tier all $(ARGS)
 
 # What tests presuppose, side by side: each keeps one core busy, or the network. All of its output comes at its end.
-.PHONY: ready fetch
+.PHONY: ready fetch collect
 ready: $(TOOLS)
-	@$(MAKE) --no-print-directory -j4 -O check warm $(if $(ARGS),,plain fetch)
+	@$(MAKE) --no-print-directory -j4 -O check warm $(if $(ARGS),,plain fetch collect)
 
 # A failure is shown and goes on: a test that needs a program which cannot be had fails, and names it.
 fetch: $(TOOLS)
 	-@$(BIN)/python -m tests.fetch
+
+# One process writes the bytecode of the tests. Each process of pytest-xdist would compile it otherwise.
+collect: $(TOOLS)
+	@output=$$($(BIN)/python -m pytest --collect-only --quiet --quiet) || { echo "$$output"; exit 1; }
 
 # Compiled code is invisible to coverage and to debuggers. Uncompiled it is slow: the gate runs a sample of the
 # tests that are quick that way, `make coverage` all of them.
