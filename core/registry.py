@@ -44,7 +44,7 @@ PACKAGES: Final = {"streams": "core.streams", **FAMILIES}
 """All families, and the package of each."""
 
 
-NO_PLUGINS: Final = ("base", "protocol", "dispatch", "arrays", "input_watch")
+NO_PLUGINS: Final = ("base", "protocol", "dispatch", "arenas", "arrays", "input_watch")
 """Modules of a family that are not plug-ins; modules whose names begin with ``_`` are no plug-ins either."""
 
 PLUGIN_FOLDERS: Final = ("presets", "baselines")

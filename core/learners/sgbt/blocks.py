@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,10 +12,11 @@ from core.kernels import jit
 from core.kernels.jit import kernel, start_of, words_at
 from core.kernels.records import row_type, rows
 from core.layout.learning import GROW_FIRST
-from core.layout.model import WORD, Floats, Ints, ModelHeader
+from core.layout.model import Floats, Ints, ModelHeader
 from core.layout.plan import PlanRecord, plan_at
 from core.layout.tree import NO_NODE
-from core.learners.protocol import BlockLayout, BlockSummary, HasBlocks, Room
+from core.learners.arenas import FIRST, SECOND, ArenaLayout
+from core.learners.protocol import BlockSummary, HasBlocks, Room
 from core.learners.sgbt.boosted_paths import MEMBER, cut_at, node_rows, outline_of, path_of
 from core.learners.sgbt.layout import (
     ENTRY_FIELDS,
@@ -26,6 +27,7 @@ from core.learners.sgbt.layout import (
     Boosting,
     BoostPlaces,
     TreeEntry,
+    committees,
     sketch_words,
 )
 from core.learners.sgbt.residuals import SPLITS
@@ -35,15 +37,7 @@ from core.schema.schema import Schema
 from core.tree.conditions import Branch
 from core.tree.outline import Outline
 
-# A room: node records, leaf records, and 1 if it was computed how many of them fit into the bytes. A snapshot
-# drops the third number.
-NODES, LEAVES, RECKONED = range(3)
-
-_NO_WORDS: Final = np.zeros(0, dtype=np.int64)
-CARRIED: Final = ("nodes", "leaves", "trees", "splits", "attempts", "stopped", "unreported", "drawn")
-"""Words of the header that are not sizes."""
-COMPUTED: Final = ("reckoned", "limit", "learned_leaf")
-"""Words of the header that are computed, and 0 in a snapshot."""
+NODES, LEAVES = FIRST, SECOND
 
 
 @kernel("int64(int64, int64, int64, float64[::1], float64[::1])", alone=True)
@@ -58,30 +52,30 @@ def boosting_at(ints: Ints, t: int) -> Boosting:
     return Boosting(ints, ints.view(np.float64), t)
 
 
-class BoostLayout(BlockLayout):
+class BoostLayout(ArenaLayout):
     """The blocks of boosted trees for records of certain dimensions; room: (nodes, leaves, reckoned)."""
 
-    new_room: ClassVar[Room] = (0, 0, 0)
+    header: ClassVar[Any] = Boosting
+    capacities: ClassVar[tuple[str, str]] = ("node_capacity", "leaf_capacity")
+    used: ClassVar[tuple[str, str]] = ("nodes", "leaves")
+    learned_size: ClassVar[str] = "learned_leaf"
     place_name: ClassVar[str] = "node"
     block_names: ClassVar[tuple[str, str]] = ("main trees", "background trees")
 
     def __init__(self, learner: Any, dims: Dimensions) -> None:
         """Take the learner, whose parameters define the number of trees and the thresholds of a leaf."""
-        self.learner = learner
-        self.dims = dims
-        self.plan_words: Ints = _NO_WORDS
-        """The words of the plan that the layout belongs to."""
+        super().__init__(learner, dims)
         self.members: int = learner.members
         self.bins: int = learner.bins
         self.entry_words = ENTRY_FIELDS + -(-dims.attributes // MASK_BITS)
         self.weights_at = HEADER
         self.entries_at = HEADER + dims.classes
-        self.nodes_at = self._nodes_at(dims.classes)
+        self.nodes_at = self.fixed_words(dims.classes)
         self.values_at = len(dims.numeric) * sketch_words(self.bins)
-        self.leaf_words = self.leaf_words_of(dims.values)
+        self.leaf_words = self.varying_words(dims.values)
         self.offsets = tuple(getattr(self, name) for name in BoostPlaces.FIELDS)
 
-    def _nodes_at(self, classes: int) -> int:
+    def fixed_words(self, classes: int) -> int:
         """Return where nodes begin in a block with this number of classes."""
         return HEADER + classes + self.trees_of(classes) * self.entry_words
 
@@ -89,10 +83,9 @@ class BoostLayout(BlockLayout):
 
     def trees_of(self, classes: int) -> int:
         """Return the number of trees for this number of classes."""
-        # The rule of committees_of, which is for compiled code: called from here it would be compiled then.
-        return (classes if classes > 2 else 1) * self.members
+        return committees(classes) * self.members
 
-    def leaf_words_of(self, values: int) -> int:
+    def varying_words(self, values: int) -> int:
         """Return the words of a leaf record with this number of values of nominal attributes."""
         return self.values_at + values * SUMS
 
@@ -101,36 +94,13 @@ class BoostLayout(BlockLayout):
 
     def least_words(self, classes: int) -> int:
         """Return the words of a block whose trees are one leaf each."""
-        return self._nodes_at(classes) + self.trees_of(classes) * (NODE_WORDS + self.leaf_words)
-
-    def room(self, ints: Ints, t: int) -> Room:
-        boosting = boosting_at(ints, t)
-        return int(boosting.node_capacity), int(boosting.leaf_capacity), int(boosting.reckoned != 0)
-
-    def live_room(self, ints: Ints, t: int) -> Room:
-        boosting = boosting_at(ints, t)
-        return int(boosting.nodes), int(boosting.leaves), 0
-
-    def size_of(self, ints: Ints, t: int) -> int | None:
-        """Return the words of a foreign block; None if its header contradicts the schema or itself."""
-        if t + self.nodes_at > len(ints) or boosting_at(ints, t).classes != self.dims.classes:
-            return None
-        room = self.room(ints, t)
-        if not all(0 <= size <= len(ints) for size in room):
-            return None
-        size = self.words(room)
-        return size if t + size <= len(ints) and boosting_at(ints, t).words == size else None
+        return self.fixed_words(classes) + self.trees_of(classes) * (NODE_WORDS + self.leaf_words)
 
     # Writing
 
     def plant(self, ints: Ints, t: int, room: Room) -> None:
         """Write a block without trees."""
-        words = self.words(room)
-        ints[t : t + words] = 0
-        boosting = boosting_at(ints, t)
-        boosting.words = words
-        boosting.classes = self.dims.classes
-        boosting.node_capacity, boosting.leaf_capacity = room[NODES], room[LEAVES]
+        super().plant(ints, t, room)
         self.roots(ints, t)[...] = NO_NODE
 
     def copy(self, old: Any, source: Ints, s: int, target: Ints, t: int, room: Room) -> None:
@@ -140,9 +110,7 @@ class BoostLayout(BlockLayout):
         are drawn again (core/learners/sgbt/residuals.py:draw_masks).
         """
         self.plant(target, t, room)
-        from_boosting, to_boosting = boosting_at(source, s), boosting_at(target, t)
-        for name in CARRIED + (COMPUTED if old is self and room[RECKONED] else ()):
-            setattr(to_boosting, name, getattr(from_boosting, name))
+        self.copy_header(old, source, s, target, t, room)
         weights = old.class_weights(source, s)
         self.class_weights(target, t)[: len(weights)] = weights
         entries = old.entries(source, s)
@@ -201,7 +169,7 @@ class BoostLayout(BlockLayout):
     def _extend(self, model: HasBlocks, t: int, asked: int) -> None:
         """Compute how many words the block may take, and make nodes and leaves half as many again."""
         ints = model.ints
-        limit, leaf_words = self._reckon(model, t)
+        limit, leaf_words = self.reckon(model, t)
         nodes, leaves, _ = self.live_room(ints, t)
         planted, splits = divmod(asked, SPLITS)
         spare = limit - nodes * NODE_WORDS - leaves * leaf_words
@@ -219,18 +187,6 @@ class BoostLayout(BlockLayout):
             more = rest // 2 // (2 * NODE_WORDS + leaf_words)
             room = [max(had[NODES], needed[NODES] + 2 * more), max(had[LEAVES], needed[LEAVES] + more)]
         model.make_room(t, (room[NODES], room[LEAVES], 1))
-
-    def _reckon(self, model: HasBlocks, t: int) -> tuple[int, int]:
-        """Return the words of all nodes and leaves, and of a leaf, for what the model has learned."""
-        ints, boosting = model.ints, boosting_at(model.ints, t)
-        seen = boosting.model.values_seen(model.plan.record)
-        values = int(seen[: len(self.dims.nominal)].sum())
-        classes = int(boosting.model.classes)
-        limit = max(int(model.plan.learned_bytes(ints) // WORD) - self._nodes_at(classes), 1)
-        boosting.reckoned = classes + values
-        boosting.limit = limit
-        boosting.learned_leaf = leaf_words = self.leaf_words_of(values)
-        return limit, leaf_words
 
     # Reading
 
@@ -252,10 +208,6 @@ class BoostLayout(BlockLayout):
 
     def nodes(self, ints: Ints, t: int) -> int:
         return int(boosting_at(ints, t).nodes)
-
-    def has_stopped(self, ints: Ints, t: int) -> bool:
-        """Return whether bytes were lacking for a split or a tree."""
-        return bool(boosting_at(ints, t).stopped)
 
     def takes_attributes(self, ints: Ints, t: int) -> bool:
         """Return True: trees of any size take attributes; their subsets of all attributes are drawn again."""
@@ -291,20 +243,8 @@ class BoostLayout(BlockLayout):
         """Yield a node above all trees, then tree by tree, parents first. The node above has number 0."""
         ints, schema = model.ints, model.schema
         planted = [root for root in self.roots(ints, t).tolist() if root >= 0]
-        weights = self.class_weights(ints, t)
         ends = depth is not None and depth <= 0
-        yield Outline(
-            number=0,
-            parent=-1,
-            depth=0,
-            branch=None,
-            test=MEMBER if planted else None,
-            children=() if ends else tuple(root + 1 for root in planted),
-            masses=tuple(weights.tolist()),
-            majority=int(np.argmax(weights)) if weights.any() else None,
-            routed=float(weights.sum()),
-            leaves_below=self.summary(ints, t).leaves if ends and planted else 0,
-        )
+        yield self.outline_above(ints, t, planted, MEMBER, ends)
         if ends:
             return
         nodes, classes = self._live_nodes(ints, t), int(ModelHeader.over(ints).classes)

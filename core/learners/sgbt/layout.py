@@ -206,10 +206,13 @@ def value_sums(plan: PlanRecord, leaf: Words, position: int) -> TargetSums:
     return TargetSums(leaf.ints, leaf.floats, leaf.start + places_of(plan).values_at + position * SUMS)
 
 
-@kernel
-def committees_of(classes: int) -> int:
+def committees(classes: int) -> int:
     """Return the number of committees for this number of classes."""
     return classes if classes > 2 else 1
+
+
+committees_of = kernel(committees)
+"""The same in compiled code. From Python it would be compiled at its first call."""
 
 
 @kernel

@@ -37,9 +37,9 @@ class Plugin(Learner):
     follows the branch with more labelled weight. A leaf keeps the first ``bins`` distinct values of a
     numeric attribute as thresholds, where FIMT-DD keeps all.
 
-    No tree is replaced after a drift: leaves that go on learning follow it slowly; a detector of the spec
-    rebuilds all trees. ``compat="moa"`` adds up the predictions without the learning rate when it answers,
-    and does not limit targets.
+    Trees of the paper replace subtrees after a drift. These do not: leaves that go on learning follow it
+    slowly, and a detector of the spec rebuilds all trees. ``compat="moa"`` adds up the predictions without
+    the learning rate when it answers, and does not limit targets.
     """
 
     members: int = count(100, at_least=1, at_most=1000)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,10 +13,11 @@ from core.kernels import jit
 from core.kernels.jit import kernel, start_of, words_at
 from core.kernels.records import row_type, rows
 from core.layout.learning import GROW_FIRST
-from core.layout.model import WORD, Floats, Ints, ModelHeader
+from core.layout.model import Floats, Ints, ModelHeader
 from core.layout.plan import PlanRecord, plan_at
 from core.layout.tree import NO_NODE
-from core.learners.protocol import BlockLayout, BlockSummary, HasBlocks, Room
+from core.learners.arenas import FIRST, SECOND, ArenaLayout
+from core.learners.protocol import BlockSummary, HasBlocks, Room
 from core.learners.ufft.descent import fuse_here
 from core.learners.ufft.layout import (
     CLASS_FIELDS,
@@ -51,29 +52,7 @@ from core.schema.schema import Schema
 from core.tree.conditions import Branch
 from core.tree.outline import Outline
 
-# A room: node records, pages, and 1 if it was computed how many of them fit into the bytes. A snapshot drops
-# the third number.
-NODES, PAGES, RECKONED = range(3)
-
-_NO_WORDS: Final = np.zeros(0, dtype=np.int64)
-CARRIED: Final = (
-    "nodes",
-    "free",
-    "live",
-    "pages",
-    "arrivals",
-    "trees",
-    "splits",
-    "attempts",
-    "restarts",
-    "stopped",
-    "events",
-    "visits",
-    "replays",
-)
-"""Words of a forest's header that are not sizes."""
-COMPUTED: Final = ("reckoned", "limit", "learned_node")
-"""Words of the header that are computed, and 0 in a snapshot."""
+NODES, PAGES = FIRST, SECOND
 
 
 @kernel("int64(int64, int64, int64, float64[::1], float64[::1])", alone=True)
@@ -88,24 +67,24 @@ def forest_at(ints: Ints, t: int) -> PairForest:
     return PairForest(ints, ints.view(np.float64), t)
 
 
-class UfftLayout(BlockLayout):
+class UfftLayout(ArenaLayout):
     """The blocks of UFFT for records of certain dimensions; room: (node records, pages, reckoned)."""
 
-    new_room: ClassVar[Room] = (0, 0, 0)
+    header: ClassVar[Any] = PairForest
+    capacities: ClassVar[tuple[str, str]] = ("node_capacity", "page_capacity")
+    used: ClassVar[tuple[str, str]] = ("nodes", "pages")
+    learned_size: ClassVar[str] = "learned_node"
     place_name: ClassVar[str] = "class, node or attribute"
     block_names: ClassVar[tuple[str, str]] = ("main forest", "background forest")
 
     def __init__(self, learner: Any, dims: Dimensions) -> None:
         """Take the learner, whose parameters define the parts of a node record."""
-        self.learner = learner
-        self.dims = dims
-        self.plan_words: Ints = _NO_WORDS
-        """The words of the plan that the layout belongs to."""
+        super().__init__(learner, dims)
         self.columns = len(dims.numeric) + dims.values
         self.statistics_at = NODE_FIELDS + len(learner.drift.initial())
         self.unit_at = self.statistics_at + self.columns * COLUMN_WORDS
         self.unit_words = 3 * (1 + self.columns) if learner.leaf_model == "idbd" else 0
-        self.node_words = self.node_words_of(dims.values)
+        self.node_words = self.varying_words(dims.values)
         self.row_words = ROW_FIELDS + dims.attributes
         self.page_words = PAGE_ROWS * self.row_words
         self.class_words = CLASS_FIELDS + -(-learner.memory // PAGE_ROWS)
@@ -119,6 +98,10 @@ class UfftLayout(BlockLayout):
         steps_at = events_at + classes * EVENT_FIELDS
         return classes_at, events_at, steps_at, steps_at + self.step_words
 
+    def fixed_words(self, classes: int) -> int:
+        """Return the words before the node records for this number of classes."""
+        return self._places(classes)[-1]
+
     @property
     def step_words(self) -> int:
         """Return the words of the steps of all numeric attributes."""
@@ -126,7 +109,7 @@ class UfftLayout(BlockLayout):
 
     # Sizes
 
-    def node_words_of(self, values: int) -> int:
+    def varying_words(self, values: int) -> int:
         """Return the words of a node record with this number of values of nominal attributes."""
         columns = len(self.dims.numeric) + values
         unit = 3 * (1 + columns) if self.unit_words else 0
@@ -137,46 +120,21 @@ class UfftLayout(BlockLayout):
 
     def least_words(self, classes: int) -> int:
         """Return the words of a block with a tree of one leaf, and a page for its rows."""
-        return self._places(classes)[-1] + self.node_words + self.page_words
-
-    def room(self, ints: Ints, t: int) -> Room:
-        forest = forest_at(ints, t)
-        return int(forest.node_capacity), int(forest.page_capacity), int(forest.reckoned != 0)
-
-    def live_room(self, ints: Ints, t: int) -> Room:
-        forest = forest_at(ints, t)
-        return int(forest.nodes), int(forest.pages), 0
-
-    def size_of(self, ints: Ints, t: int) -> int | None:
-        """Return the words of a foreign block; None if its header contradicts the schema or itself."""
-        if t + self.nodes_at > len(ints) or forest_at(ints, t).classes != self.dims.classes:
-            return None
-        room = self.room(ints, t)
-        if not all(0 <= size <= len(ints) for size in room):
-            return None
-        size = self.words(room)
-        return size if t + size <= len(ints) and forest_at(ints, t).words == size else None
+        return self.fixed_words(classes) + self.node_words + self.page_words
 
     # Writing
 
     def plant(self, ints: Ints, t: int, room: Room) -> None:
         """Write a forest without trees."""
-        words = self.words(room)
-        ints[t : t + words] = 0
-        forest = forest_at(ints, t)
-        forest.words = words
-        forest.classes = self.dims.classes
-        forest.node_capacity, forest.page_capacity = room[NODES], room[PAGES]
-        forest.free = NO_NODE
+        super().plant(ints, t, room)
+        forest_at(ints, t).free = NO_NODE
         self.pairs(ints, t).root = NO_NODE
         self.steps(ints, t).last = math.nan
 
     def copy(self, old: Any, source: Ints, s: int, target: Ints, t: int, room: Room) -> None:
         """Write a block with the state of a source, whose schema may be smaller."""
         self.plant(target, t, room)
-        from_forest, to_forest = forest_at(source, s), forest_at(target, t)
-        for name in CARRIED + (COMPUTED if old is self and room[RECKONED] else ()):
-            setattr(to_forest, name, getattr(from_forest, name))
+        self.copy_header(old, source, s, target, t, room)
         pairs, steps = old.pairs(source, s), old.steps(source, s)
         self.pairs(target, t)[: len(pairs)] = pairs
         self.steps(target, t)[: len(steps)] = steps
@@ -274,7 +232,7 @@ class UfftLayout(BlockLayout):
     def _extend(self, model: HasBlocks, t: int, asked: int) -> None:
         """Compute how many words the block may take, and make nodes and pages half as many again."""
         ints = model.ints
-        limit, node_words = self._reckon(model, t)
+        limit, node_words = self.reckon(model, t)
         nodes, pages, _ = self.live_room(ints, t)
         needed_pages = pages
         if nodes * node_words + (pages + 1) * self.page_words <= limit:
@@ -297,18 +255,6 @@ class UfftLayout(BlockLayout):
                 needed_pages + spare // 2 // self.page_words,
             ]
         model.make_room(t, (room[NODES], room[PAGES], 1))
-
-    def _reckon(self, model: HasBlocks, t: int) -> tuple[int, int]:
-        """Return the words of all nodes and pages, and of a node record, for what the model has learned."""
-        ints, forest = model.ints, forest_at(model.ints, t)
-        seen = forest.model.values_seen(model.plan.record)
-        values = int(seen[: len(self.dims.nominal)].sum())
-        classes = int(forest.model.classes)
-        limit = max(int(model.plan.learned_bytes(ints) // WORD) - self._places(classes)[-1], 1)
-        forest.reckoned = classes + values
-        forest.limit = limit
-        forest.learned_node = node_words = self.node_words_of(values)
-        return limit, node_words
 
     def _take_events(self, ints: Ints, t: int, row: int, index: int) -> list[Event]:
         """Return the events that wait in a block, and clear them."""
@@ -372,10 +318,6 @@ class UfftLayout(BlockLayout):
     def nodes(self, ints: Ints, t: int) -> int:
         return int(forest_at(ints, t).live)
 
-    def has_stopped(self, ints: Ints, t: int) -> bool:
-        """Return whether bytes were lacking for a split or a tree."""
-        return bool(forest_at(ints, t).stopped)
-
     def takes_attributes(self, ints: Ints, t: int) -> bool:
         """Return whether no tree was split yet."""
         return not forest_at(ints, t).splits
@@ -409,20 +351,8 @@ class UfftLayout(BlockLayout):
         ints, schema = model.ints, model.schema
         roots = self.pairs(ints, t).root
         planted = [(pair, int(roots[pair])) for pair in np.flatnonzero(roots >= 0).tolist()]
-        weights = self.class_weights(ints, t)
         ends = depth is not None and depth <= 0
-        yield Outline(
-            number=0,
-            parent=-1,
-            depth=0,
-            branch=None,
-            test=FOREST if planted else None,
-            children=() if ends else tuple(root + 1 for _, root in planted),
-            masses=tuple(weights.tolist()),
-            majority=int(np.argmax(weights)) if weights.any() else None,
-            routed=float(weights.sum()),
-            leaves_below=self.summary(ints, t).leaves if ends and planted else 0,
-        )
+        yield self.outline_above(ints, t, [root for _, root in planted], FOREST, ends)
         if not ends:
             nodes = node_rows(self.nodes_of(ints, t))
             for pair, root in planted:
