@@ -31,6 +31,7 @@ PARTITIONS = 2
 KEYS = [f"m{number}" for number in range(5)]
 SPEC = {"learner": {"name": "h-tree", "grace_period": 50, "leaf_model": "nba"}}
 FOREST = {"learner": {"name": "arf", "members": 3}}
+BOOSTED = {"learner": {"name": "sgbt", "members": 5, "bins": 8}}
 FREQUENT = {
     "GROVE_MODEL_SPEC": json.dumps(SPEC),
     "GROVE_KAFKA_MAX_POLL_RECORDS": "100",
@@ -124,7 +125,7 @@ def grow_until_journals_are_trimmed(stream: Stream, place: Installation, worker:
         place.wait_for_lag_0(SECONDS, [worker])
 
 
-@pytest.mark.parametrize("spec", [SPEC, FOREST], ids=["tree", "forest"])
+@pytest.mark.parametrize("spec", [SPEC, FOREST, BOOSTED], ids=["tree", "forest", "boosted"])
 def test_a_worker_goes_on_from_snapshots_on_an_empty_disk_and_from_the_one_it_left_when_it_was_stopped(
     place: Installation, spec: dict[str, Any]
 ) -> None:

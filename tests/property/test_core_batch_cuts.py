@@ -26,7 +26,7 @@ from tests.tiers import examples
 from tests.unit.core.builders import QUERIES, TREES
 
 ROWS = 240
-SPARE = {"h_tree": 10_000, "boct": 10_000, "ufft": 10_000}
+SPARE = {"h_tree": 10_000, "boct": 10_000, "sgbt": 10_000, "ufft": 10_000}
 """Bytes beyond those of one leaf, at which these learners' growth stops."""
 COLUMNS = ("numeric", "nominal", "numeric", "open", "numeric")
 

@@ -63,6 +63,13 @@ SPECS: dict[str, dict[str, Any]] = {
         "evaluation": {"window": 20, "every": 5},
         "drift": "ddm",
     },
+    "boosts": {
+        "learner": {"name": "sgbt", "members": 3, "bins": 8, "learning_rate": 0.1},
+        "query": "variable_uncertainty",
+        "budget": {"name": "count", "limit": 0.7},
+        "evaluation": {"window": 20, "every": 5},
+        "drift": "ddm",
+    },
     "stops-growing": {
         "learner": QUICK | {"max_leaves": 2},
         "query": "always",

@@ -46,9 +46,11 @@ MANY: Final[dict[str, tuple[Any, Any]]] = {
 }
 """Records before the burst, and its records."""
 
+OTHERS: Final = ("hat", "arf", "ufft", "boct", "sgbt")
+
 CASES: Final = [
     *(("h-tree", kind) for kind in (*KINDS, *MANY)),
-    *((learner, kind) for learner in ("hat", "arf", "ufft", "boct") for kind in (LONE, "nominal features")),
+    *((learner, kind) for learner in OTHERS for kind in (LONE, "nominal features")),
     *(("ufodt", kind) for kind in ("ids", "features beside known ones", "keys of wide models")),
     ("arf", "keys"),
     ("naive-bayes", LONE),
