@@ -1,0 +1,75 @@
+"""Thresholds of boosted trees: ``python -m benchmarks.sketch_sizes``.
+
+Lets `sgbt` predict and learn the first rows of each stream with several values of `bins`, and prints one JSON
+line for each: percent of the answers right and its standard deviation over seeds, records per second of
+processor time, megabytes of the model at its end. The seed is that of the trees' subsets of attributes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from typing import Any
+
+import numpy as np
+
+from benchmarks.datasets import Rows, load
+from core.kernels import jit
+from core.model.model import Model
+from core.model_table import ModelTable
+from core.plan_words import compiled_modules
+from core.spec import Spec
+
+STREAMS = ("sea", "agrawal", "rbf", "electricity", "weather")
+
+
+def run(rows: Rows, members: int, bins: int, seed: int) -> tuple[float, float, int]:
+    """Return percent right, seconds of processor time, and bytes of the model."""
+    learner = {"name": "sgbt", "members": members, "bins": bins}
+    spec = Spec.parse({"learner": learner, "seed": seed, "evaluation": {"every": 0}})
+    jit.warm(compiled_modules(spec))
+    table = ModelTable()
+    table.add(Model.create(spec, rows.schema))
+    n = len(rows.y)
+    which, weight = np.zeros(n, dtype=np.int64), np.ones(n)
+    began = time.process_time()
+    answers = table.answer(which, rows.x, rows.y, weight)
+    seconds = time.process_time() - began
+    return float((answers.prediction == rows.y).mean()) * 100.0, seconds, table.model(0).nbytes
+
+
+def measure(rows: Rows, members: int, bins: int, seeds: int) -> dict[str, Any]:
+    """Return the means over seeds."""
+    runs = [run(rows, members, bins, seed) for seed in range(1, seeds + 1)]
+    right, seconds, size = zip(*runs, strict=True)
+    return {
+        "stream": rows.name,
+        "records": len(rows.y),
+        "members": members,
+        "bins": bins,
+        "seeds": seeds,
+        "accuracy": round(statistics.mean(right), 2),
+        "accuracy_sd": round(statistics.stdev(right), 2) if seeds > 1 else None,
+        "records_per_s": round(len(rows.y) / statistics.median(seconds)),
+        "MB": round(statistics.mean(size) / 1e6, 2),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--streams", nargs="+", default=STREAMS)
+    parser.add_argument("--bins", type=int, nargs="+", default=[32, 64, 128])
+    parser.add_argument("--members", type=int, default=10)
+    parser.add_argument("--records", type=int, default=20_000)
+    parser.add_argument("--seeds", type=int, default=3)
+    options = parser.parse_args()
+    for stream in options.streams:
+        rows = load(stream, options.records)
+        for bins in options.bins:
+            print(json.dumps(measure(rows, options.members, bins, options.seeds)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
