@@ -63,12 +63,16 @@ def test_the_learner_and_its_twin(stream, compat, attributes):
 
 @pytest.mark.parametrize("stream", SGBT_STREAMS)
 def test_the_boosting_of_moa(stream):
-    """Every prediction, or as many right ones where many tests are equal and MOA's rounding decides."""
+    """Every prediction with a criterion that drops rounding; with MOA's own about as many hits.
+
+    The first difference on Agrawal is record 128: a leaf of 25 equal targets, which no test divides, is split
+    by a merit of 1e-15.
+    """
     rows_of(stream)  # skips without the data
     rows = sgbt_rows(stream)
-    bins = 3000 if stream == "sea" else 32
-    table = table_of(rows.schema, boosted(members=10, compat="moa", attributes=1.0, bins=bins))
+    table = table_of(rows.schema, boosted(members=10, compat="moa", attributes=1.0, bins=len(rows.y)))
     predictions = answer(table, rows.x, rows.y).prediction
+    assert crc(predictions) == MOA[stream]["steady"]
     if stream == "sea":
         assert crc(predictions) == MOA[stream]["predictions"]
     assert (predictions == rows.y).sum() >= MOA[stream]["hits"] - 0.01 * len(rows.y)
