@@ -67,12 +67,12 @@ def revision(release: str) -> str:
     for name in filter(None, (f"refs/tags/{release}", RELEASES.get(release))):
         command = ["git", "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"]
         try:
-            found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+            answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         except OSError as error:
             message = f"{release} cannot be read: git is not installed"
             raise NoReleaseError(message) from error
-        if not found.returncode:
-            return found.stdout.strip()
+        if not answer.returncode:
+            return answer.stdout.strip()
     message = f"{release} is not in this repository: fetch its whole history (git fetch --unshallow --tags)"
     raise NoReleaseError(message)
 
