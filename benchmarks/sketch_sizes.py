@@ -2,7 +2,7 @@
 
 Lets `sgbt` predict and learn the first rows of each stream with several values of `bins`, and prints one JSON
 line for each: percent of the answers right and its standard deviation over seeds, records per second of
-processor time, megabytes of the model at its end. The seed is that of the trees' subsets of attributes.
+processor time, megabytes of the model at its end. The seed draws the trees' subsets of attributes.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def releases(release: str, directory: Path) -> tuple[Installed, Installed]:
-    """Return a release and that of this tree, with compiled kernels."""
+    """Return a release and the present tree's, with compiled kernels."""
     with phase("wheels"):
         old, new = of_release(release, directory), of_this_tree(directory)
     specs: list[Any] = [SPEC, *(challenge["spec"] for challenge in CHALLENGES.values())]

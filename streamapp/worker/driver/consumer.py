@@ -112,8 +112,8 @@ class Consumer(driver.Consumer):
     async def _take(self, timeout_s: float) -> Fetched:
         now = time.monotonic()
         topics = self._live.wanted(self.options.limit.most_bytes, now)
-        positions = {ahead.place: ahead.position for ahead in topics}
-        back = {ahead.place: ahead.request_again() for ahead in topics if ahead.released}
+        positions = {cast(TP, ahead.place): ahead.position for ahead in topics}
+        back = {cast(TP, ahead.place): ahead.request_again() for ahead in topics if ahead.released}
         await self._thread.seek_all(back)
         waits = [timeout_s, self.wiring.committer.seconds_to_tick(now)]
         if self.options.max_idle_ms > 0:

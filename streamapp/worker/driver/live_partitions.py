@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import cast
 
 from faust.types import TP
 
@@ -69,7 +70,7 @@ class LivePartitions:
         if self._log_ends is None or len(self.orders) != self._n_orders:
             self._n_orders = len(self.orders)
             self._log_ends = {
-                ahead.place: ahead.log_end
+                cast(TP, ahead.place): ahead.log_end
                 for order in self.orders.values()
                 for ahead in order.topics.values()
                 if ahead.log_end is not None

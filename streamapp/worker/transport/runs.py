@@ -29,8 +29,7 @@ import math
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-
-from faust.types import TP
+from typing import NamedTuple
 
 from streamapp.worker.transport.novelty import NOVEL_RECORDS, look_novel
 from topics.columns.records import RawRecords
@@ -93,13 +92,20 @@ class Run:
         )
 
 
+class Place(NamedTuple):
+    """A topic partition; as a key it equals the TP of Faust."""
+
+    topic: str
+    partition: int
+
+
 class ReadAhead:
     """Fetched records of one topic partition that wait for their turn."""
 
     def __init__(self, topic: str, partition: int, position: int) -> None:
         self.topic = topic
         self.partition = partition
-        self.place = TP(topic, partition)
+        self.place = Place(topic, partition)
         self.position = position  # of the next fetch
         self.log_end: int | None = None
         self.idle_since: float | None = None  # since when it is empty and the broker has no more
