@@ -221,11 +221,12 @@ def _parsed_kept(state: int, tag_size: int, spec_size: int, texts: bytes) -> _Pr
 
 def _parsed_anew(state: int, tag_size: int, spec_size: int, texts: bytes) -> _Preamble:
     tag, spec, schema = texts[:tag_size], texts[tag_size:][:spec_size], texts[tag_size + spec_size :]
-    return _Preamble(tag.decode(), _spec_of(spec, state), Schema.from_json(schema), state)
+    parse = _spec_kept if len(spec) <= KEPT_BYTES else Spec.parse
+    return _Preamble(tag.decode(), parse(spec, state), Schema.from_json(schema), state)
 
 
 @functools.lru_cache(maxsize=KEPT)
-def _spec_of(text: bytes, state: int) -> Spec:
+def _spec_kept(text: bytes, state: int) -> Spec:
     """Return the spec of a text, one object for models of all schemas."""
     return Spec.parse(text, state)
 

@@ -1,4 +1,5 @@
 import struct
+import tracemalloc
 import zlib
 
 import numpy as np
@@ -53,6 +54,22 @@ def test_a_model_keeps_nothing_of_the_bytes_that_it_was_in(data):
 def test_models_of_the_same_texts_share_a_plan(data):
     models = [Model.restore(data) for _ in range(3)]
     assert len({id(model.plan) for model in models}) == 1
+
+
+def test_long_texts_are_not_kept(data):
+    """A snapshot may come from anybody, and a spec may have any number of blanks."""
+    fixed = snapshot._FIXED.unpack_from(data)
+    start, size = snapshot._FIXED.size, 1 << 20
+    tag, texts = data[start : start + fixed[3]], data[start + fixed[3] : start + sum(fixed[3:6])]
+    spec = snapshot.describe(data).spec
+    tracemalloc.start()
+    before, _ = tracemalloc.get_traced_memory()
+    for blanks in range(size, size + 8):
+        head = snapshot._FIXED.pack(*fixed[:4], fixed[4] + blanks, *fixed[5:])
+        assert snapshot.describe(head + tag + b" " * blanks + texts).spec == spec
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept - before < size
 
 
 @pytest.mark.parametrize("word", sorted(SIZES))
