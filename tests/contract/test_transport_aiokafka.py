@@ -291,7 +291,7 @@ def test_the_routine_that_we_stand_in_for() -> None:
     )
     assert "return self._fetch_task" in source(fetcher.Fetcher.error_future.fget)
     close = source(fetcher.Fetcher.close)
-    assert "self._fetch_task.cancel()" in close
+    assert "self._closed = True self._fetch_task.cancel()" in close
     assert "for x in self._pending_tasks: x.cancel() await x" in close, "the set must not change meanwhile"
     assert "_wait_consume_future" in source(fetcher.Fetcher.seek_to) + source(fetcher.Fetcher.fetched_records)
 

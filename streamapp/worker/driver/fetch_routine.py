@@ -38,7 +38,7 @@ class FetchRoutine:
     async def _run(self) -> None:
         """Serve one assignment after another until the fetcher is closed, which cancels this."""
         try:
-            while True:
+            while not self._fetcher._closed:  # a cancellation may meet that of a request, and is lost then
                 assignment = await self._next_assignment()
                 if assignment is not None:
                     await self._serve(assignment)

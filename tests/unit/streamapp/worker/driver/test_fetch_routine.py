@@ -196,3 +196,23 @@ def test_a_fetcher_that_is_closed_ends_its_requests() -> None:
         assert it.cancelled == 2
 
     tell(story)
+
+
+@pytest.mark.parametrize("turns", range(8))
+def test_it_ends_if_it_is_closed_while_an_assignment_ends(turns: int) -> None:
+    async def story(it: Story) -> None:
+        async def some(turns_of_the_loop: int) -> None:
+            for _ in range(turns_of_the_loop):
+                await asyncio.sleep(0)
+
+        it.plans = [FETCH]
+        it.assign()
+        await it.planned.get()
+        await some(1)  # the request begins
+        it.assign()
+        await some(turns)  # the former request is cancelled in one of them
+        closing = asyncio.create_task(it.close())
+        await some(50)
+        assert closing.done()
+
+    tell(story)
