@@ -55,12 +55,10 @@ class ReadProgress:
     def lags(self) -> dict[TP, int]:
         """Return how many offsets of each partition, live or stopped, are not committed."""
         lags, partitions, sources = {}, dict(self._partitions), self._sources
-        for tp, end in self._log_ends.items():
+        for tp, end in self._log_ends.items():  # without calls: a turn looks at each topic of each partition
             if tp.partition in partitions:
                 lag = end - partitions[tp.partition].committed[sources[tp.topic]]
-                lags[tp] = (
-                    lag if lag > 0 else 0
-                )  # without calls: a turn looks at each topic of each partition
+                lags[tp] = lag if lag > 0 else 0
         return lags
 
     def read_changelog(self, records: int, size: int, *, standby: bool, left: int) -> None:
