@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import secrets
 import socket
 import sys
@@ -14,6 +13,8 @@ QUIET_PORTS: Final = range(20_000, 32_000)
 """Ports below those that systems give to connections."""
 
 ATTEMPTS: Final = 10_000
+
+_kept_until_exit: Final[list[ReservedPorts]] = []
 
 
 class ReservedPorts:
@@ -80,7 +81,7 @@ def _close(sockets: list[socket.socket]) -> None:
 
 
 def _kept(ports: ReservedPorts) -> int:
-    atexit.register(ports.release)
+    _kept_until_exit.append(ports)  # an object that nothing refers to gives its ports back
     return ports.first
 
 

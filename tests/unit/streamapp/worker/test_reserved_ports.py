@@ -41,6 +41,12 @@ def test_ports_are_free_when_their_reservation_is_forgotten() -> None:
     ReservedPorts(range(first, first + 1)).release()
 
 
+def test_a_free_port_is_refused_to_other_choosers_while_the_process_lives() -> None:
+    for port in (free_ports(), free_port_at(HOST)):
+        with pytest.raises(OSError, match="in use"):
+            ReservedPorts(range(port, port + 1))
+
+
 def test_no_two_choosers_get_one_port() -> None:
     chosen = [free_ports(3) + i for _ in range(20) for i in range(3)] + [
         free_port_at(HOST) for _ in range(20)
