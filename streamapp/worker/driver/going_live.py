@@ -125,11 +125,7 @@ class GoingLive:
         await self._thread.rejoin()
 
     async def _all_ranges(self, sources: list[TP]) -> dict[TP, tuple[int, int]]:
-        """Return where the logs begin and end; nothing if one of them is unknown.
-
-        While nothing is fetched the answer takes a moment. Later it is queued after the answer to a fetch,
-        for which the broker waits until there are records.
-        """
+        """Return where the logs begin and end; nothing if one of them is unknown."""
         try:
             return await self._thread.log_ranges(sources)
         except NotYetError:

@@ -32,6 +32,7 @@ from streamapp.errors import NotYetError, StreamappError
 from streamapp.worker.driver.faust_app import App
 from streamapp.worker.driver.fetch_plan import FetchPlan
 from streamapp.worker.driver.fetch_routine import FetchRoutine
+from streamapp.worker.driver.offset_requests import OffsetRequests
 from streamapp.worker.driver.plain_answers import PlainAnswers
 from streamapp.worker.driver.thread_calls import run_in
 from streamapp.worker.transport.authorization import DENIALS, AccessDeniedError, report_denials
@@ -116,6 +117,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         )
         consumer._client.cluster.add_listener(self.sources.compare)
         FetchSessions(consumer._client, consumer._subscription)
+        OffsetRequests(consumer._client)
         self.partition_health = PartitionHealth(consumer._client)
         self.fencing = Fencing(consumer._coordinator, self._report)
         self.foreign_assignment = ForeignAssignment(consumer._coordinator, self._report)
@@ -377,8 +379,9 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         logs = [TopicPartition(*tp) for tp in partitions]
         try:
             async with asyncio.timeout(RANGE_TIMEOUT_S):
-                starts = await consumer.beginning_offsets(logs)
-                ends = await consumer.end_offsets(logs)
+                starts, ends = await asyncio.gather(
+                    consumer.beginning_offsets(logs), consumer.end_offsets(logs)
+                )
         except (TimeoutError, KafkaTimeoutError):
             message = f"{_names(partitions)}: the broker does not report where the logs begin and end"
             raise NotYetError(message) from None
