@@ -6,6 +6,7 @@ at once do not count as used, as in Kubernetes' working set.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,6 +74,10 @@ class MemoryLimit:
         uses = list(self._uses())
         return max(uses, key=lambda use: use.share) if uses else None
 
+    def smallest(self) -> int | None:
+        """Return the smallest limit of its cgroup and of those above, in bytes; None: no limit."""
+        return min((use.limit for use in self._uses()), default=None)
+
     def _uses(self) -> Iterator[MemoryUse]:
         for folder, root, files in self._folders():
             while True:
@@ -96,6 +101,13 @@ class MemoryLimit:
                 yield _own_folder(Path(place), own, "memory"), Path(place), _VERSION_1
             elif kind == "cgroup2":
                 yield _own_folder(Path(place), own, ""), Path(place), _VERSION_2
+
+
+def process_memory() -> int:
+    """Return the bytes of memory that this process can have: of its cgroup's limit, or of the machine."""
+    machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    limit = MemoryLimit().smallest()
+    return machine if limit is None else min(machine, limit)
 
 
 def _own_folder(root: Path, own: list[str], controller: str) -> Path:

@@ -18,6 +18,7 @@ from typing import Final, NamedTuple, cast
 import cramjam
 
 from streamapp.errors import StreamappError
+from topics.fetching.inflate import ZSTD, InflateError, OversizedError, inflated
 
 CHUNK_BYTES: Final = 512 * 1024
 ZSTD_LEVEL: Final = 1
@@ -65,12 +66,23 @@ def pack(
     return copy, list(zip(chunk_keys(kind, name, copy), values, strict=True))
 
 
-def unpack(kind: bytes, name: bytes, copy: Copy, get: Callable[[bytes], bytes | None]) -> bytes:
-    """Return a unit's bytes; DamagedError if they are incomplete or altered."""
-    packed = stored(kind, name, copy, get)
+def unpack(kind: bytes, name: bytes, copy: Copy, get: Callable[[bytes], bytes | None], most: int) -> bytes:
+    """Return a unit's bytes; DamagedError if they are incomplete, altered, or more than `most`."""
+    return decompressed(stored(kind, name, copy, get), name, copy, most)
+
+
+def decompressed(packed: bytes, name: bytes, copy: Copy, most: int) -> bytes:
+    """Return a unit's bytes, of which `stored` returned the compressed bytes.
+
+    DamagedError if they cannot be decompressed, or to more than `most` bytes: anyone who can write to the
+    table can compute the checksum, and some kilobytes may decompress to any number of bytes.
+    """
     try:
-        return bytes(cramjam.zstd.decompress(packed))
-    except cramjam.DecompressionError as error:  # anyone can compute the checksum
+        return inflated(ZSTD, packed, most)
+    except OversizedError:
+        message = f"{_title(name, copy)}: {len(packed)} bytes decompress to more than {most} bytes"
+        raise DamagedError(message) from None
+    except InflateError as error:
         message = f"{_title(name, copy)}: {len(packed)} bytes cannot be decompressed ({error})"
         raise DamagedError(message) from error
 

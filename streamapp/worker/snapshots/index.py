@@ -55,9 +55,12 @@ class Index:
         return pack(INDEX, NAME, incarnation, sequence, bytes(body))
 
     @staticmethod
-    def read(manifest: Manifest, get: Callable[[bytes], bytes | None]) -> Index:
-        """Return the index that a manifest names; DamagedError if the table does not have it."""
-        data = unpack(INDEX, NAME, where(manifest), get)
+    def read(manifest: Manifest, get: Callable[[bytes], bytes | None], most: int) -> Index:
+        """Return the index that a manifest names; DamagedError if the table does not have it.
+
+        `most`: bytes that it may decompress to.
+        """
+        data = unpack(INDEX, NAME, where(manifest), get, most)
         try:
             version, *rest = msgpack.unpackb(data, use_list=False)
             copies = {name: Copy(*copy) for name, *copy in rest[0]} if version == FORMAT_VERSION else {}

@@ -7,13 +7,13 @@ interpreter's lock, while the caller makes models of this one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Final
 
 from streamapp.worker.journal.entry import Manifest
-from streamapp.worker.snapshots.chunks import UNIT, Copy, stored, unpack, unpack_together
+from streamapp.worker.observability.cgroup_memory import process_memory
+from streamapp.worker.snapshots.chunks import UNIT, Copy, decompressed, stored, unpack_together
 from streamapp.worker.snapshots.index import Index
 from streamapp.worker.task.unit import FRAME, Unit, UnitName
 
@@ -30,18 +30,23 @@ GROUP_UNITS: Final = 128
 class StoredSnapshot:
     """A snapshot in a table; the index is read at once, the units group by group."""
 
-    def __init__(self, manifest: Manifest, get: Get) -> None:
-        """Raise DamagedError if the table lacks a chunk of the index."""
+    def __init__(self, manifest: Manifest, get: Get, most: int | None = None) -> None:
+        """`most`: bytes that the index or a unit may decompress to. None: half of this process's memory,
+        because a model takes as many bytes as its unit while it is made.
+
+        Raise DamagedError if the table lacks a chunk of the index.
+        """
         self.manifest = manifest
-        self.index = Index.read(manifest, get)
+        self._most = process_memory() // 2 if most is None else most
+        self.index = Index.read(manifest, get, self._most)
         self._get = get
 
     def units(self) -> Generator[Unit, None, None]:
-        """Yield the units; DamagedError at one that is not whole."""
+        """Yield the units; DamagedError at one that is not whole, or decompresses to too many bytes."""
         with ThreadPoolExecutor(1, "snapshot") as thread:
-            groups = UnitGroups(self.index.copies.items(), self._get, thread)
+            groups = UnitGroups(self.index.copies.items(), self._get, thread, self._most)
             read = groups.begin()
-            while units := read():
+            while (units := read()) is not None:
                 read = groups.begin()
                 yield from units
 
@@ -49,25 +54,30 @@ class StoredSnapshot:
 class UnitGroups:
     """Reads units, as many at a time as fit into a buffer."""
 
-    def __init__(self, places: Iterable[Place], get: Get, thread: ThreadPoolExecutor) -> None:
+    def __init__(self, places: Iterable[Place], get: Get, thread: ThreadPoolExecutor, most: int) -> None:
+        """`most`: bytes that a unit which does not fit into the buffer may decompress to."""
         self._places = iter(places)
         self._following = next(self._places, None)
         self._get = get
         self._thread = thread
+        self._most_bytes = most
         self._most = 1  # units of the next group: the size of a unit is known only once it is decompressed
         self._buffer = bytearray(GROUP_BYTES)
 
-    def begin(self) -> Callable[[], list[Unit]]:
-        """Begin to read the next group; return a function that returns its units, none after the last group.
+    def begin(self) -> Callable[[], Iterable[Unit] | None]:
+        """Begin to read the next group; return a function that returns its units, None after the last group.
 
-        A unit that is a group of its own is read only by that function: memory might have no room for two.
+        Units that do not fit into the buffer are decompressed one by one, each when it is taken: memory might
+        have no room for two.
         """
         group = self._group()
-        if len(group) < 2:
-            return partial(self._one_by_one, group)
-        packed = [stored(UNIT, name, copy, self._get) for name, copy in group]
+        if not group:
+            return lambda: None
+        if len(group) == 1:
+            return lambda: self._one_by_one(group, map(self._stored, group))
+        packed = [self._stored(place) for place in group]
         unpacked = self._thread.submit(unpack_together, packed, self._buffer)
-        return lambda: self._together(group, unpacked.result())
+        return lambda: self._together(group, packed, unpacked.result())
 
     def _group(self) -> list[Place]:
         group: list[Place] = []
@@ -80,18 +90,30 @@ class UnitGroups:
             self._following = next(self._places, None)
         return group
 
-    def _together(self, group: list[Place], data: bytes | None) -> list[Unit]:
+    def _stored(self, place: Place) -> bytes:
+        return stored(UNIT, *place, self._get)
+
+    def _together(self, group: list[Place], packed: list[bytes], data: bytes | None) -> Iterable[Unit]:
         """Return the units of a group; `data`: its decompressed bytes, None if they did not fit."""
         if data is None:
             self._most = max(1, len(group) // 4)
-            return self._one_by_one(group)
+            return self._one_by_one(group, packed)
         parts = FRAME.split(data, len(group))
-        return self._one_by_one(group) if parts is None else self._units(group, parts)
+        if parts is None:
+            return self._one_by_one(group, packed)
+        self._grow(len(group), len(data))
+        return [Unit(UnitName.decode(name), part) for (name, _), part in zip(group, parts, strict=True)]
 
-    def _one_by_one(self, group: list[Place]) -> list[Unit]:
-        return self._units(group, [unpack(UNIT, name, copy, self._get) for name, copy in group])
+    def _one_by_one(self, group: list[Place], packed: Iterable[bytes]) -> Iterator[Unit]:
+        """Yield the units of a group; `packed`: their compressed bytes."""
+        size = 0
+        for (name, copy), part in zip(group, packed, strict=True):
+            data = decompressed(part, name, copy, self._most_bytes)
+            size += len(data)
+            yield Unit(UnitName.decode(name), data)
+        self._grow(len(group), size)
 
-    def _units(self, group: list[Place], parts: list[bytes]) -> list[Unit]:
-        if 2 * sum(map(len, parts)) <= GROUP_BYTES:
-            self._most = max(self._most, min(2 * len(group), GROUP_UNITS))
-        return [Unit(UnitName.decode(name), data) for (name, _), data in zip(group, parts, strict=True)]
+    def _grow(self, n: int, size: int) -> None:
+        """Let the next group have more than n units, if n units took at most half of its bytes."""
+        if 2 * size <= GROUP_BYTES:
+            self._most = max(self._most, min(2 * n, GROUP_UNITS))

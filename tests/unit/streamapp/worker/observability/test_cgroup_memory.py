@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from streamapp.worker.observability.cgroup_memory import MIB, MemoryLimit, MemoryUse
+from streamapp.worker.observability.cgroup_memory import MIB, MemoryLimit, MemoryUse, process_memory
 from streamapp.worker.observability.health import Health
 
 NO_LIMIT_V1 = str(2**63 - 4096)
@@ -69,11 +69,20 @@ def test_a_limit_above_counts(tree: Tree) -> None:
     tree.write(tree.own, 1000 * MIB, 50 * MIB)
     tree.write(tree.own.parent, 100 * MIB, 99 * MIB)
     assert tree.limit.tightest() == MemoryUse(99 * MIB, 100 * MIB)
+    assert tree.limit.smallest() == 100 * MIB
 
 
 def test_without_a_limit_nothing_is_near(tree: Tree) -> None:
     tree.write(tree.own, None, 95 * MIB)
     assert tree.limit.tightest() is None and tree.limit.failure() == ""
+    assert tree.limit.smallest() is None
+
+
+def test_the_smallest_limit_need_not_be_the_nearest(tree: Tree) -> None:
+    tree.write(tree.own, 100 * MIB, 50 * MIB)
+    tree.write(tree.own.parent, 1000 * MIB, 990 * MIB)
+    assert tree.limit.smallest() == 100 * MIB
+    assert tree.limit.tightest() == MemoryUse(990 * MIB, 1000 * MIB)
 
 
 def test_a_container_that_sees_only_its_own_cgroup(tree: Tree) -> None:
@@ -85,6 +94,11 @@ def test_a_container_that_sees_only_its_own_cgroup(tree: Tree) -> None:
 
 def test_a_system_without_cgroups(tmp_path: Path) -> None:
     assert MemoryLimit(tmp_path / "mounts", tmp_path / "own").tightest() is None
+
+
+def test_a_process_can_have_no_more_than_the_machine_has() -> None:
+    pages = int(Path("/proc/meminfo").read_text().split()[1]) * 1024
+    assert 0 < process_memory() <= pages
 
 
 def test_readyz_is_red_and_the_log_has_each_change_once(

@@ -6,6 +6,9 @@ import pytest
 
 from streamapp.worker.snapshots.chunks import CHUNK_BYTES, INDEX, UNIT, DamagedError, chunk_keys, pack, unpack
 
+MOST = 4 * CHUNK_BYTES
+"""Bytes that a unit may have."""
+
 
 @pytest.mark.parametrize("size", [0, 1, CHUNK_BYTES, 3 * CHUNK_BYTES + 7])
 def test_a_unit_comes_back_from_chunks_of_bounded_size(size: int) -> None:
@@ -13,7 +16,7 @@ def test_a_unit_comes_back_from_chunks_of_bounded_size(size: int) -> None:
     copy, items = pack(UNIT, b"a", 3, 5, data)
     assert all(0 < len(value) <= CHUNK_BYTES for _, value in items)
     assert copy.size == sum(len(value) for _, value in items)
-    assert unpack(UNIT, b"a", copy, dict(items).get) == data
+    assert unpack(UNIT, b"a", copy, dict(items).get, MOST) == data
 
 
 def test_no_two_units_have_a_key_in_common() -> None:
@@ -37,11 +40,11 @@ def test_a_missing_chunk_is_noticed() -> None:
     rest = dict(items)
     del rest[list(chunk_keys(UNIT, b"a", copy))[1]]
     with pytest.raises(DamagedError, match=r"unit a of snapshot 3\.5: 1 of 3 chunks are missing"):
-        unpack(UNIT, b"a", copy, rest.get)
+        unpack(UNIT, b"a", copy, rest.get, MOST)
 
 
 def test_an_altered_chunk_is_noticed() -> None:
     copy, items = pack(UNIT, b"a", 3, 5, b"state")
     ((key, value),) = items
     with pytest.raises(DamagedError, match="do not match their checksum"):
-        unpack(UNIT, b"a", copy, {key: value[:-1] + bytes([value[-1] ^ 1])}.get)
+        unpack(UNIT, b"a", copy, {key: value[:-1] + bytes([value[-1] ^ 1])}.get, MOST)

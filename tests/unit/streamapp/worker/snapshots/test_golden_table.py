@@ -14,6 +14,9 @@ from streamapp.worker.snapshots.index import NAME, Index, where
 from tests.golden import snapshot_table as golden
 from tests.golden.snapshot_table import Chunks
 
+MOST = 1 << 20
+"""Bytes that a unit of the files may have."""
+
 
 def read(path: Path) -> tuple[Manifest, Chunks, dict[str, str]]:
     """Return manifest, chunks and units (hexadecimal) of a file."""
@@ -25,13 +28,15 @@ def read(path: Path) -> tuple[Manifest, Chunks, dict[str, str]]:
 
 
 def units(manifest: Manifest, chunks: Chunks) -> dict[str, str]:
-    index = Index.read(manifest, chunks.get)
-    return {name.decode(): unpack(UNIT, name, copy, chunks.get).hex() for name, copy in index.copies.items()}
+    index = Index.read(manifest, chunks.get, MOST)
+    return {
+        name.decode(): unpack(UNIT, name, copy, chunks.get, MOST).hex() for name, copy in index.copies.items()
+    }
 
 
 def shape(manifest: Manifest, chunks: Chunks) -> tuple[int, list[tuple[object, ...]]]:
     """Return the index without checksums and sizes: those are the compressor's."""
-    version, copies = msgpack.unpackb(unpack(INDEX, NAME, where(manifest), chunks.get), use_list=False)
+    version, copies = msgpack.unpackb(unpack(INDEX, NAME, where(manifest), chunks.get, MOST), use_list=False)
     return version, [(len(each), *each[:4]) for each in copies]
 
 

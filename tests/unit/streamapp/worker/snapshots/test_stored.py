@@ -19,6 +19,8 @@ from streamapp.worker.task.sources import positions_of
 from streamapp.worker.task.unit import Unit, UnitName, seal
 
 Chunks = dict[bytes, bytes]
+MOST = 1 << 20
+"""Bytes that an index may have."""
 
 
 def unit(number: int, size: int) -> Unit:
@@ -44,8 +46,8 @@ def manifest_of(index: Index, chunks: Chunks) -> Manifest:
     return Manifest(*head, len(index.copies), index.size, place.chunks, place.crc, place.size)
 
 
-def read(manifest: Manifest, chunks: Chunks) -> list[Unit]:
-    return list(StoredSnapshot(manifest, chunks.get).units())
+def read(manifest: Manifest, chunks: Chunks, most: int | None = None) -> list[Unit]:
+    return list(StoredSnapshot(manifest, chunks.get, most).units())
 
 
 SIZES = {
@@ -66,8 +68,47 @@ def test_units_of_any_size_come_back_in_their_order(sizes: list[int]) -> None:
 
 
 def test_units_that_are_much_smaller_when_compressed_come_back() -> None:
-    units = [seal(UnitName("model", str(number), 1), {}, [bytes(1 << number % 22)]) for number in range(100)]
+    units = compressible()
     assert read(*written(units)) == units
+
+
+def compressible() -> list[Unit]:
+    """Return units of zeros: some of them, and most groups of them, do not fit into the buffer of a group."""
+    return [seal(UnitName("model", str(number), 1), {}, [bytes(1 << number % 22)]) for number in range(100)]
+
+
+@pytest.mark.parametrize("of_zeros", [False, True])
+def test_each_chunk_is_read_once(of_zeros: bool) -> None:
+    units = compressible() if of_zeros else [unit(number, 100) for number in range(3 * GROUP_UNITS)]
+    units[50] = Unit(units[50].name, b"no unit")  # its group is not split
+    manifest, chunks = written(units)
+    keys: list[bytes] = []
+
+    def get(key: bytes) -> bytes | None:
+        keys.append(key)
+        return chunks.get(key)
+
+    assert list(StoredSnapshot(manifest, get).units()) == units
+    assert sorted(keys) == sorted(chunks)
+
+
+@pytest.mark.parametrize("n_units", [1, 20])
+def test_a_unit_that_decompresses_to_too_many_bytes_is_refused_and_named(n_units: int) -> None:
+    units = [unit(number, 50) for number in range(n_units)]
+    units[-1] = seal(units[-1].name, {}, [bytes(4 * GROUP_BYTES)])
+    manifest, chunks = written(units)
+    assert read(manifest, chunks, most=units[-1].size) == units
+    title = rf'unit \["model","key-{n_units - 1}",1\] of snapshot 1\.1'
+    with pytest.raises(DamagedError, match=f"{title}: .* decompress to more than {4 * GROUP_BYTES} bytes"):
+        read(manifest, chunks, most=4 * GROUP_BYTES)
+
+
+def test_an_index_that_decompresses_to_too_many_bytes_is_refused() -> None:
+    manifest, chunks = written([unit(number, 50) for number in range(100)])
+    with pytest.raises(
+        DamagedError, match="unit index of snapshot 1.1: .* decompress to more than 1000 bytes"
+    ):
+        read(manifest, chunks, most=1000)
 
 
 def test_bytes_that_are_no_unit_stay_the_same_beside_units() -> None:
@@ -91,7 +132,7 @@ def test_a_damaged_unit_of_a_group_is_named(number: int) -> None:
     units = [unit(each, 50) for each in range(100)]
     manifest, chunks = written(units)
     name = units[number].name.encode()
-    (key,) = chunk_keys(UNIT, name, Index.read(manifest, chunks.get).copies[name])
+    (key,) = chunk_keys(UNIT, name, Index.read(manifest, chunks.get, MOST).copies[name])
     whole, title = chunks[key], rf'unit \["model","key-{number}",1\] of snapshot 1\.1'
     chunks[key] = whole[:-1] + bytes([whole[-1] ^ 1])
     with pytest.raises(DamagedError, match=f"{title}: .* do not match"):
@@ -105,7 +146,7 @@ def test_a_damaged_unit_of_a_group_is_named(number: int) -> None:
 def test_bytes_that_cannot_be_decompressed_are_refused_whoever_sealed_them(packed: bytes) -> None:
     units = [unit(each, 50) for each in range(20)]
     manifest, chunks = written(units)
-    index, name = Index.read(manifest, chunks.get), units[11].name.encode()
+    index, name = Index.read(manifest, chunks.get, MOST), units[11].name.encode()
     (key,) = chunk_keys(UNIT, name, index.copies[name])
     index.copies[name] = index.copies[name]._replace(crc=zlib.crc32(packed), size=len(packed))
     chunks[key] = packed
@@ -116,7 +157,8 @@ def test_bytes_that_cannot_be_decompressed_are_refused_whoever_sealed_them(packe
 def test_a_reader_that_stops_leaves_no_thread() -> None:
     manifest, chunks = written(unit(number, 50) for number in range(500))
     units = StoredSnapshot(manifest, chunks.get).units()
-    next(units)
+    for _ in range(20):  # a unit that is a group of its own is decompressed without the thread
+        next(units)
     before = threading.active_count()
     units.close()
     assert threading.active_count() == before - 1
