@@ -6,7 +6,7 @@ One worker (exactly once) on an embedded broker answers a stream that drifts. Mo
 that never return, labels come late or never, the clients of the load reconnect, and the broker restarts in
 order. Figures of the worker and of its topics are sampled; benchmarks/soak/slopes.py has the rule by which a
 figure is flat, grows, or is undecided because its interval is too wide or the run too short. The exit code is
-1 if anything grows or records were lost or answered twice.
+1 if anything grows, or if a record was lost, answered twice or a dead letter.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from benchmarks.bounded_numbers import number_within
 from benchmarks.chaos.fleet import READY_S, ChaosError, Worker, wait_until, wait_while_it_falls
 from benchmarks.chaos.installation import DRAIN_S, Installation
 from benchmarks.rig.process import cpu_of
-from benchmarks.soak.readers import Answers, DeadLetters, Labels
+from benchmarks.soak.readers import Answers, Births, DeadLetters, Labels
 from benchmarks.soak.samples import MIB, Samples
 from benchmarks.soak.traffic import SPECS, Traffic
 from core.spec import Spec
@@ -82,7 +82,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def main() -> int:
-    """Run and print; return 1 if anything grows, or a record was lost or answered twice."""
+    """Run and print; return 1 if anything grows, or if a record was lost, answered twice or a dead letter."""
     options = parse()
     warm_kernels(*(Spec.parse(spec) for spec in SPECS))
     with tempfile.TemporaryDirectory(prefix="soak-") as name:
@@ -94,7 +94,7 @@ def main() -> int:
         print(json.dumps(report))
     else:
         print(in_lines(report))
-    return int(bool(report["grows"] or report["lost"] or report["doubled"]))
+    return int(any(report[name] for name in ("grows", "lost", "doubled", "dead_letters")))
 
 
 def run(options: argparse.Namespace, directory: Path, broker: EmbeddedBroker) -> dict[str, Any]:
@@ -111,6 +111,7 @@ def run(options: argparse.Namespace, directory: Path, broker: EmbeddedBroker) ->
         "GROVE_KAFKA_SESSION_TIMEOUT_MS": "60000",  # a busy machine is not the subject
     }
     worker = Worker("soak", environment, directory)
+    births = Births(servers, names.model_events, names.controls, reconnect_s=reconnect_s)
     traffic = Traffic(
         servers,
         names,
@@ -120,6 +121,7 @@ def run(options: argparse.Namespace, directory: Path, broker: EmbeddedBroker) ->
         drift_rows=options.drift_rows,
         reconnect_s=reconnect_s,
         seed=options.seed,
+        born=births.keys,
     )
     with ExitStack() as stack:
         worker.start()
@@ -135,7 +137,7 @@ def run(options: argparse.Namespace, directory: Path, broker: EmbeddedBroker) ->
         )
         answers = Answers(servers, names.predictions, reconnect_s=reconnect_s)
         letters = DeadLetters(servers, names.dead_letters, reconnect_s=reconnect_s)
-        readers = labels, answers, letters
+        readers = labels, answers, letters, births
         for reader in readers:
             stack.enter_context(reader)
         samples = Samples(worker, servers, names, broker.directory / "data", options.interval)

@@ -155,6 +155,25 @@ class Answers(TopicReader):
         self.right += answer["label"] == label
 
 
+class Births(TopicReader):
+    """Collects the keys whose models were created by a control.
+
+    The control and the first instance of a key are in separate topics. A worker that reads the instance first
+    creates the model, and refuses the control.
+    """
+
+    def __init__(self, servers: str, topic: str, controls: str, *, reconnect_s: float) -> None:
+        """`topic`: of the model events; `controls`: the topic of the controls."""
+        super().__init__(servers, topic, reconnect_s)
+        self.keys: set[str] = set()
+        self._controls = controls
+
+    def take(self, message: Message) -> None:
+        event = orjson.loads(message.value() or b"{}")
+        if (event["event"], event["topic"]) == ("created", self._controls):
+            self.keys.add((message.key() or b"").decode())
+
+
 class DeadLetters(TopicReader):
     """Counts dead letters by their reason."""
 

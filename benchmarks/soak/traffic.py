@@ -2,7 +2,7 @@
 
 An instance's id is its number and its label (`17-yes`), so that labels and answers can be checked without a
 table. A key gets instances for a while; it is deleted some time after its last instance, and a new name takes
-its place.
+its place. A key whose model a control creates gets its first instance once the model is there.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 import random
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -95,6 +95,7 @@ class Deadline:
 
     at: float  # of `time.monotonic`
     key: str = field(compare=False)
+    has_model: bool = field(default=False, compare=False)  # an instance was sent, or a control made it
 
 
 class DriftingRows:
@@ -134,8 +135,11 @@ class Traffic:
         drift_rows: int,
         reconnect_s: float,
         seed: int,
+        born: Collection[str],
     ) -> None:
-        """`models`: keys that get instances at a time; `life_s`: mean time for which a key gets them."""
+        """`models`: keys that get instances at a time; `life_s`: mean time for which a key gets them;
+        `born`: the keys whose models were created by a control, which another thread adds to.
+        """
         self.sent = 0
         self.created = 0  # keys
         self.deleted = 0
@@ -145,11 +149,11 @@ class Traffic:
         self._draw = random.Random(seed)
         self._rows = DriftingRows(drift_rows)
         self._producer = Producing(servers)
-        now = time.monotonic()
+        self._models = models
+        self._born = born
+        self._awaited: list[Deadline] = []
         self._living: list[Deadline] = []
         self._resting: list[Deadline] = []
-        for _ in range(models):  # ages differ from the start on
-            self._give_life(now + self._draw.random() * life_s)
         self._stopped = threading.Event()
         self._failure: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="traffic", daemon=True)
@@ -172,11 +176,13 @@ class Traffic:
     def _run(self) -> None:
         try:
             began = reconnected = time.monotonic()
+            for _ in range(self._models):  # ages differ from the start on
+                self._give_life(began + self._draw.random() * self._life_s)
             while not self._stopped.wait(STEP_S):
                 now = time.monotonic()
                 self._turn_over(now)
                 due = int((now - began) * self._rate)
-                while self.sent < due and not self._stopped.is_set():
+                while self.sent < due and self._living and not self._stopped.is_set():
                     self._send()
                 self._producer.poll()
                 if now - reconnected >= self._reconnect_s:
@@ -191,20 +197,26 @@ class Traffic:
         document: dict[str, Any] = {"id": f"{self.sent}-{label}", "features": features}
         if self._draw.random() < LABELLED_SHARE:
             document["label"] = label
-        key = self._draw.choice(self._living).key
-        self._producer.send(self._names.instances, key, orjson.dumps(document))
+        chosen = self._draw.choice(self._living)
+        chosen.has_model = True
+        self._producer.send(self._names.instances, chosen.key, orjson.dumps(document))
         self.sent += 1
 
     def _turn_over(self, now: float) -> None:
         """Let new keys take the places of those whose time is over, and delete keys that have rested."""
-        while self._living[0].at <= now:
+        for waiting in [awaited for awaited in self._awaited if awaited.key in self._born]:
+            waiting.has_model = True
+            self._awaited.remove(waiting)
+            heapq.heappush(self._living, waiting)
+        while self._living and self._living[0].at <= now:
             gone = heapq.heappop(self._living)
-            heapq.heappush(self._resting, Deadline(now + REST_S, gone.key))
+            heapq.heappush(self._resting, Deadline(now + REST_S, gone.key, gone.has_model))
             self._give_life(now + self._life_s * self._draw.uniform(0.5, 1.5))
         while self._resting and self._resting[0].at <= now:
             gone = heapq.heappop(self._resting)
-            self._producer.send(self._names.controls, gone.key, b'{"command":"delete"}')
-            self.deleted += 1
+            if gone.has_model:
+                self._producer.send(self._names.controls, gone.key, b'{"command":"delete"}')
+                self.deleted += 1
 
     def _give_life(self, until: float) -> None:
         key = f"model-{self.created:06d}"
@@ -213,4 +225,6 @@ class Traffic:
             schema = {"attributes": [{"name": name} for name in self._rows.names]}
             control = {"command": "create", "schema": schema, "spec": self._draw.choice(SPECS)}
             self._producer.send(self._names.controls, key, json.dumps(control).encode())
-        heapq.heappush(self._living, Deadline(until, key))
+            self._awaited.append(Deadline(until, key))
+        else:
+            heapq.heappush(self._living, Deadline(until, key))

@@ -124,6 +124,7 @@ def test_a_soak_counts_what_was_lost_and_has_a_slope_of_each_figure(tmp_path):
     )
     line = json.loads(done.stdout)
     assert (line["lost"], line["doubled"], line["worker_exit_code"]) == (0, 0, 0), line
+    assert line["dead_letters"] == {}, "controls and instances of a key come in an order that is right"
     assert line["rows"] > 500 and line["labels"] > 0 and line["models_deleted"] > 0
     for name in ("rss_bytes", "descriptors", "threads", "journal_disk_bytes", "state_disk_bytes"):
         slope = line["slopes"][f"{name}_per_hour"]
