@@ -172,6 +172,8 @@ def _channel(topic: Topic) -> dict[str, Any]:
     settings = {"cleanup.policy": [topic.cleanup], "retention.ms": topic.retention_ms}
     if topic.max_message_bytes is not None:
         settings["max.message.bytes"] = topic.max_message_bytes
+    if topic.cleanup == "compact":
+        settings["delete.retention.ms"] = topic.delete_retention_ms
     address = TopicNames().of(topic)
     binding = {"topic": address, "topicConfiguration": settings, "bindingVersion": BINDING}
     return {

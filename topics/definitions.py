@@ -19,18 +19,20 @@ DEFAULT_PARTITIONS = 16
 MODEL_KEY = "model key"
 LEARNING = "learning"  # name of the co-partition group
 
-DAY_MS = 24 * 3600 * 1000
+HOUR_MS = 3600 * 1000
+DAY_MS = 24 * HOUR_MS
 UNLIMITED = -1
 BLOCK_BYTES = 8 * 1024 * 1024  # a block record may carry thousands of rows; Kafka's own limit is 1 MiB
 BROKER_BYTES = 1024 * 1024 + 12  # Kafka's own limit, for topics that set none
 ROOM_BYTES = 64 * 1024  # room for additions to a record that an output repeats, such as headers
+SEGMENT_BYTES = 64 * 1024 * 1024  # the last segment of a partition is never compacted; Kafka's own: 1 GiB
 
 
 def retention(milliseconds: int) -> str:
     """Return a retention in words: such as ``7 days``, ``90 minutes``, ``1500 ms``, ``for ever``."""
     if milliseconds < 0:
         return "for ever"
-    for unit, length in (("day", DAY_MS), ("hour", 3_600_000), ("minute", 60_000)):
+    for unit, length in (("day", DAY_MS), ("hour", HOUR_MS), ("minute", 60_000)):
         n, rest = divmod(milliseconds, length)
         if n and not rest:
             return f"{n} {unit}{'s' * (n > 1)}"
@@ -49,6 +51,7 @@ class Topic:
     key: str = MODEL_KEY
     group: str = LEARNING
     max_message_bytes: int | None = None  # None: the broker's default
+    delete_retention_ms: int = DAY_MS  # of a compacted topic: how long the marks of deleted records stay
     optional: bool = False  # needed by models that acquire features; other models run without it
     of_web: bool = False  # written only by `grove web`: workers run without it
 
@@ -63,6 +66,9 @@ class Topic:
         }
         if self.max_message_bytes is not None:
             config["max.message.bytes"] = str(self.max_message_bytes)
+        if self.cleanup == "compact":
+            config["delete.retention.ms"] = str(self.delete_retention_ms)
+            config["segment.bytes"] = str(SEGMENT_BYTES)
         return config
 
     @overload
@@ -177,7 +183,8 @@ class TopicNames:
         key="none",
         max_message_bytes=BLOCK_BYTES + ROOM_BYTES,
     )
-    # The changelog of a table: a record replaces an earlier one with its key, and nothing expires.
+    # The changelog of a table. Each snapshot has its own keys, so each part of a snapshot that is deleted
+    # leaves a mark. A reader that misses a mark keeps a part that no snapshot names: a restore deletes it.
     snapshots = Topic(
         "snapshots",
         "internal",
@@ -185,6 +192,7 @@ class TopicNames:
         retention_ms=UNLIMITED,
         cleanup="compact",
         key="part of a snapshot",
+        delete_retention_ms=HOUR_MS,
     )
     # Actions of users. The actions of one user stay in order, because they are in one partition.
     audit = Topic(

@@ -36,6 +36,15 @@ def test_state_is_kept_until_a_worker_removes_it():
     assert TopicNames.journal.config["cleanup.policy"] == "delete"
 
 
+def test_deleted_parts_of_snapshots_leave_a_compacted_topic_within_hours():
+    """Each snapshot has its own keys: marks that stay for a day outnumber its parts by far."""
+    settings = TopicNames.snapshots.config
+    assert int(settings["delete.retention.ms"]) * 24 == PER_DAY
+    assert int(settings["segment.bytes"]) * 16 == 1024**3, "the last segment is not compacted"
+    others = [topic for topic in CATALOGUE if topic is not TopicNames.snapshots]
+    assert not any("delete.retention.ms" in topic.config for topic in others)
+
+
 def test_commands_are_kept_for_ever_and_dead_letters_longest_of_the_others():
     assert TopicNames.controls.config["retention.ms"] == "-1"
     others = [t.retention_ms for t in CATALOGUE if t is not TopicNames.controls and t.direction != "internal"]
