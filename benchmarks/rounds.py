@@ -107,7 +107,7 @@ class Partitions:
         self._pipeline.send(results)
         with watch.measure(NOTE):
             for result in results:
-                self._ledgers[result.run.raw.partition].note(result.step)
+                result.note_in(self._ledgers[result.run.raw.partition])
 
     def _fetch(self, batches: list[bytes]) -> list[FetchedColumns]:
         """Return the records of a batch of each partition."""

@@ -30,7 +30,8 @@ class RawRecords:
     headers: Sequence[Headers]  # () if a record has none
     schemas: Schemas | None = field(default=None, kw_only=True)
     """The schemas that the values name, by id; None: no registry is in use, and a frame is left out."""
-    _spans: RecordSpans | None = field(default=None, init=False, repr=False)
+    spans: RecordSpans = field(init=False, repr=False)
+    """The records as spans over one buffer."""
 
     @classmethod
     def over(
@@ -39,37 +40,30 @@ class RawRecords:
         """Return the records that spans describe."""
         raw = cls.__new__(cls)  # without columns, which a small run hardly needs
         raw.topic, raw.partition, raw.schemas = topic, partition, schemas
-        raw._spans = spans  # noqa: SLF001 - its own class
+        raw.spans = spans
         return raw
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Return a column that is not made yet: a view of the spans."""
-            if name not in COLUMNS:
+            """Return a column or the spans, which are made from each other when they are needed."""
+            if name == "spans":
+                column: Any = RecordSpans.of(
+                    self.offsets, self.timestamps, self.keys, self.values, self.headers
+                )
+            elif name in COLUMNS:
+                column = getattr(self.spans, name)
+            else:
                 raise AttributeError(name)
-            column = getattr(self._spans, name)
             setattr(self, name, column)
             return column
 
     def __len__(self) -> int:
-        return len(self.offsets) if self._spans is None else self._spans.table.shape[1]
-
-    @property
-    def spans(self) -> RecordSpans:
-        """The records as spans over one buffer."""
-        if self._spans is None:
-            columns = (self.offsets, self.timestamps, self.keys, self.values, self.headers)
-            self._spans = RecordSpans.of(*columns)
-        return self._spans
+        return int(self.spans.table.shape[1])
 
     def part(self, start: int, stop: int) -> RawRecords:
         """Return records `start` to before `stop`."""
-        if self._spans is not None:
-            return RawRecords.over(self.topic, self.partition, self._spans.part(start, stop), self.schemas)
-        cut = slice(start, stop)
-        columns = (self.offsets[cut], self.timestamps[cut], self.keys[cut], self.values[cut])
-        return RawRecords(self.topic, self.partition, *columns, self.headers[cut], schemas=self.schemas)
+        return RawRecords.over(self.topic, self.partition, self.spans.part(start, stop), self.schemas)
 
     def chosen(self, records: Sequence[int] | Ints64) -> RawRecords:
         """Return the records with these indices."""
@@ -79,7 +73,4 @@ class RawRecords:
 
     def read_by(self, schemas: Schemas) -> RawRecords:
         """Return the same records, whose values are to be read by schemas."""
-        if self._spans is not None:
-            return RawRecords.over(self.topic, self.partition, self._spans, schemas)
-        columns = (self.offsets, self.timestamps, self.keys, self.values, self.headers)
-        return RawRecords(self.topic, self.partition, *columns, schemas=schemas)
+        return RawRecords.over(self.topic, self.partition, self.spans, schemas)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final, Generic, NamedTuple, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -305,7 +305,11 @@ def distinct_headers(headers: Sequence[Headers]) -> Sequence[Headers]:
 class RecordSpans:
     """n records over one buffer, with the place of each part of each record; nothing changes them."""
 
-    __slots__ = ("_header_bytes", "_value_bytes", "buffer", "table")
+    __slots__ = ("buffer", "content_bytes", "header_bytes", "table", "value_bytes")
+
+    value_bytes: int  # of all values
+    header_bytes: int  # of all headers, 0: no record has any
+    content_bytes: int  # both together
 
     def __init__(self, buffer: bytes, table: Ints64, value_bytes: int = -1, header_bytes: int = -1) -> None:
         """`table` is int64[8, n] with the rows OFFSET, TIMESTAMP and so on; lengths of keys and values may be
@@ -313,7 +317,23 @@ class RecordSpans:
         """
         self.buffer = buffer
         self.table = table
-        self._value_bytes, self._header_bytes = value_bytes, header_bytes
+        if value_bytes >= 0:
+            self.value_bytes, self.header_bytes = value_bytes, header_bytes
+            self.content_bytes = value_bytes + header_bytes
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> int:
+            """Return a sum that is not computed yet: several stages of a worker need it."""
+            if name == "content_bytes":
+                size = self.value_bytes + self.header_bytes
+            elif name in ("value_bytes", "header_bytes"):
+                row = VALUE_LENGTH if name == "value_bytes" else HEADERS_LENGTH
+                size = int(np.add.reduce(np.maximum(self.table[row], 0)))
+            else:
+                raise AttributeError(name)
+            setattr(self, name, size)
+            return size
 
     @classmethod
     def none(cls) -> RecordSpans:
@@ -381,7 +401,7 @@ class RecordSpans:
         first, last = self.bounds()
         table = self.table.copy()
         table[[KEY, VALUE, HEADERS]] -= first
-        return RecordSpans(self.buffer[first:last], table, self._value_bytes, self._header_bytes)
+        return RecordSpans(self.buffer[first:last], table, self.value_bytes, self.header_bytes)
 
     @property
     def offsets(self) -> Numbers:
@@ -407,25 +427,6 @@ class RecordSpans:
     def headers(self) -> HeaderSpans:
         """Headers of each record."""
         return HeaderSpans(self.buffer, self.table[HEADERS], self.table[HEADERS_LENGTH])
-
-    @property
-    def value_bytes(self) -> int:
-        """Bytes of all values."""
-        if self._value_bytes < 0:  # several stages of a worker need it
-            self._value_bytes = int(np.add.reduce(np.maximum(self.table[VALUE_LENGTH], 0)))
-        return self._value_bytes
-
-    @property
-    def content_bytes(self) -> int:
-        """Bytes of all values and headers."""
-        return self.value_bytes + self.header_bytes
-
-    @property
-    def header_bytes(self) -> int:
-        """Bytes of all headers, 0: no record has any."""
-        if self._header_bytes < 0:
-            self._header_bytes = int(np.add.reduce(self.table[HEADERS_LENGTH]))
-        return self._header_bytes
 
 
 def any_headers(headers: Sequence[Headers]) -> bool:

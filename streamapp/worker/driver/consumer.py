@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from aiokafka.errors import ConsumerStoppedError
@@ -112,9 +112,9 @@ class Consumer(driver.Consumer):
     async def _take(self, timeout_s: float) -> Fetched:
         now = time.monotonic()
         topics = self._live.wanted(self.options.limit.most_bytes, now)
-        positions = {cast(TP, ahead.place): ahead.position for ahead in topics}
-        back = {cast(TP, ahead.place): ahead.request_again() for ahead in topics if ahead.released}
-        await self._thread.seek_all(back)
+        back = {ahead.place: ahead.request_again() for ahead in topics if ahead.released}
+        await self._thread.seek_all(cast("Mapping[TP, int]", back))
+        positions = cast("Mapping[TP, int]", {ahead.place: ahead.position for ahead in topics})
         waits = [timeout_s, self.wiring.committer.seconds_to_tick(now)]
         if self.options.max_idle_ms > 0:
             waits += [order.seconds_to_idle(now) for order in self._live.orders.values()]
@@ -140,7 +140,9 @@ class Consumer(driver.Consumer):
         if self.options.max_idle_ms <= 0 and self._live.is_at_rest:
             return False  # without a time to count that a topic has been empty
         now, most = time.monotonic(), self._size.limit
-        runs = [run for order in self._live.orders.values() if (run := self._next_run(order, now, most))]
+        next_run = self._next_run if self.schema_gate.reads_schemas else TimeOrder.next_run
+        orders = self._live.orders.values()
+        runs = [run for order in orders if (run := next_run(order, now, most)) is not None]
         if not runs:
             return False
         for group in together(runs, most):
@@ -186,11 +188,12 @@ class Consumer(driver.Consumer):
         if epoch != self.epoch:
             return  # fetched for an earlier assignment
         self._live.note_log_ends(fetched.log_ends)
-        for tp, columns in fetched.columns.items():
-            order = self._live.orders.get(tp.partition)
-            if order is not None:
-                order.add(tp.topic, columns)
-                self.wiring.manager.moved(tp.partition, tp.topic, order.topics[tp.topic].next)
+        orders = self._live.orders
+        fetches = [(tp, columns) for tp, columns in fetched.columns.items() if tp.partition in orders]
+        for tp, columns in fetches:
+            orders[tp.partition].topics[tp.topic].add(columns)
+        heads = [(tp, orders[tp.partition].topics[tp.topic].next) for tp, _ in fetches]
+        self.wiring.manager.moved(heads)
         self.wiring.progress.lag(self._live.log_ends(), fetched.unserved)
         if fetched.sought_back:
             self.wiring.progress.sought_back(fetched.sought_back)

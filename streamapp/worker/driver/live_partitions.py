@@ -17,8 +17,9 @@ class LivePartitions:
         self.epoch = 0  # counts assignments and their ends
         self.orders: dict[int, TimeOrder] = {}
         self._noted: Mapping[TP, int] = {}  # reported last
-        self._log_ends: Mapping[TP, int] | None = None  # of all orders; None: an end has changed
-        self._n_orders = 0
+        self._log_ends: Mapping[TP, int] | None = None  # of all topics; None: an end has changed
+        self._topics: list[ReadAhead] = []
+        self._topics_of: tuple[TimeOrder, ...] = ()
 
     def end_epoch(self) -> None:
         """Forget the fetched records: the worker that goes live with these partitions reads them again."""
@@ -33,28 +34,28 @@ class LivePartitions:
         return any(order.has_backlog(now) for partition, order in self.orders.items() if not holds(partition))
 
     @property
+    def topics(self) -> list[ReadAhead]:
+        """The topics of all live partitions; the same list until a partition comes or goes."""
+        orders = (*self.orders.values(),)
+        if orders != self._topics_of:
+            self._topics_of, self._log_ends = orders, None
+            self._topics = [ahead for order in orders for ahead in order.topics.values()]
+        return self._topics
+
+    @property
     def is_at_rest(self) -> bool:
         """Whether no record waits here, and none was given back."""
-        for order in self.orders.values():  # without calls: each turn looks at each topic of each partition
-            for ahead in order.topics.values():
-                if ahead.n or ahead.released:
-                    return False
-        return True
+        # A list, in which nothing is called: each turn looks at each topic of each partition.
+        return not [ahead for ahead in self.topics if ahead.n or ahead.released]
 
     def wanted(self, most_inflated: int, now: float) -> list[ReadAhead]:
         """Return the topics to fetch at `now` (`wanted_of` in streamapp/worker/transport/runs.py)."""
-        if self.is_at_rest:
-            return [ahead for order in self.orders.values() for ahead in order.topics.values()]
-        return wanted_of(tuple(self.orders.values()), most_inflated, now)
+        return self.topics if self.is_at_rest else wanted_of((*self.orders.values(),), most_inflated, now)
 
     @property
     def is_behind(self) -> bool:
         """Whether the last fetch of some topic left records at the broker."""
-        for order in self.orders.values():  # without calls, as in `is_at_rest`
-            for ahead in order.topics.values():
-                if ahead.log_end is not None and ahead.log_end > ahead.position:
-                    return True
-        return False
+        return bool([at for at in self.topics if at.log_end is not None and at.log_end > at.position])
 
     def note_log_ends(self, log_ends: Mapping[TP, int]) -> None:
         """Note where the logs of live partitions end; most turns of an idle worker report no change."""
@@ -67,12 +68,8 @@ class LivePartitions:
 
     def log_ends(self) -> Mapping[TP, int]:
         """Return the end of each log that the broker has reported; the same mapping until one changes."""
-        if self._log_ends is None or len(self.orders) != self._n_orders:
-            self._n_orders = len(self.orders)
-            self._log_ends = {
-                cast(TP, ahead.place): ahead.log_end
-                for order in self.orders.values()
-                for ahead in order.topics.values()
-                if ahead.log_end is not None
-            }
+        topics = self.topics
+        if self._log_ends is None:
+            ends = {ahead.place: ahead.log_end for ahead in topics if ahead.log_end is not None}
+            self._log_ends = cast("Mapping[TP, int]", ends)
         return self._log_ends

@@ -36,9 +36,9 @@ class JournalError(StreamappError):
     """A journal that does not determine what happened; its partition cannot be restored."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Step:
-    """Consecutive records of one source that were processed."""
+    """Consecutive records of one source that were processed; nothing changes a step."""
 
     source: SourceName
     to: int  # position after them; they begin at the source's position before

@@ -87,6 +87,15 @@ class Ledger:
         else:
             self._steps += _by_record(step)
 
+    def note_plain(self, source: SourceName, to: int, count: int) -> None:
+        """Add processed records up to a position of which a step lists nothing but their number."""
+        last = self._steps[-1] if self._steps else None
+        if last is None or last.source != source or to <= last.to or (n := _plain_count(last)) is None:
+            self.note(Step(source, to, count=count))
+            return
+        self.positions[source] = to
+        self._steps[-1] = Step(source, to, count=n + count)
+
     def cut(self, state_version: int = ALIKE_SINCE) -> list[Entry]:
         """Return what happened since the last cut as one entry, or several if it is large, and start over.
 

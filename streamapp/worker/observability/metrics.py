@@ -250,20 +250,14 @@ class Metrics:
         self._challenges(effects.happened)
         if effects.evaluations or effects.happened:
             self.figures.take(raw, effects)
-        self._sent_in(raw.timestamps[-1])
+        self.end_to_end_seconds.add(max(0.0, time.time() - raw.timestamps[-1] / 1000))
 
-    def sent_answers(self, answered: int, labelled: int, newest: Sequence[int]) -> None:
+    def sent_answers(self, answered: int, labelled: int, newest: npt.NDArray[np.int64]) -> None:
         """Count runs that led to nothing but answers; newest: the timestamp of the last record of each."""
         self._outcome(counters.ANSWERED).inc(answered)
         if labelled:
             self._outcome(counters.LABELLED).inc(labelled)
-        self._sent_in(*newest)
-
-    def _sent_in(self, *newest: int) -> None:
-        """Note how old the newest record of each of some runs is; `newest`: its timestamp."""
-        now = time.time()
-        for timestamp in newest:
-            self.end_to_end_seconds.add(max(0.0, now - timestamp / 1000))
+        self.end_to_end_seconds.observe(np.maximum(time.time() - newest / 1000, 0.0))
 
     def _challenges(self, happened: Iterable[Happened]) -> None:
         """Count the ends of challenges among the events of a run."""

@@ -180,7 +180,7 @@ class Assignments:
         state = Partition(task, ledger, restored.positions, membership, restored.topic_ids, restored.skips)
         self._partitions.add(partition, state, restored.base)
         if restored.records:  # a replay was needed: a snapshot now makes the next restore shorter
-            self._snapshots.note(partition, restored.seconds, 0, self._clock())
+            self._snapshots.note([(partition, 0)], restored.seconds, self._clock())
 
     def live(self, partition: int) -> None:
         """Note that the records of a partition are being fetched."""

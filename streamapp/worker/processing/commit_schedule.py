@@ -100,14 +100,12 @@ class CommitSchedule:
 
     def send(self, group: Sequence[Results]) -> None:
         """Send the outputs of runs, or hold them while a flush is under way; in order in any case."""
-        passing = [results for results in group if self._passes(results)]
+        passing = group if self._flushed.is_set() else [run for run in group if self._passes(run)]
         if passing:
             self._pipeline.send(passing)
 
     def _passes(self, results: Results) -> bool:
-        """Return whether outputs may be sent now; else hold them."""
-        if self._flushed.is_set():
-            return True
+        """Return whether outputs may be sent during a flush; else hold them."""
         n = len(results.run.raw)
         if self._exactly_once or self._held or self._passed_records + n > MAX_PASSED_RECORDS:
             self._held.append(results)

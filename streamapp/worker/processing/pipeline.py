@@ -29,7 +29,12 @@ from streamapp.worker.outputs.outgoing import OutputRecords
 from streamapp.worker.outputs.record_sizes import OutputLimits
 from streamapp.worker.outputs.schema_registration import SchemaIds
 from streamapp.worker.processing.model_loading import reload
-from streamapp.worker.processing.results import Results, ResultsTogether, with_whole_rounds
+from streamapp.worker.processing.results import (
+    PartOfResults,
+    Results,
+    ResultsTogether,
+    with_whole_rounds,
+)
 from streamapp.worker.processing.run_groups import is_large
 from streamapp.worker.task.effects.effects import Effects, Notice
 from streamapp.worker.task.error_isolation import process_isolated
@@ -81,6 +86,7 @@ class Pipeline:
         """
         names = TopicNames(settings.topics_prefix, features)
         self._sources = {topic: source for source, topic in source_topics(names).items()}
+        self._instances = names.instances
         self._config = TaskConfig.from_settings(settings, features=features)
         self.journal_bytes = limits.of(names.journal)
         self._room = room_for_steps(self.config, self.journal_bytes)
@@ -128,15 +134,15 @@ class Pipeline:
         is_slow = len(work) == 1 and is_large(work[0][1])  # a large run is alone in its group
         async with self._tasks_lock if is_slow else contextlib.nullcontext():
             ours = [is_ours(run.raw.partition) for _, run in work]
-            ready = [
-                pair for pair, own, failure in zip(work, ours, failures, strict=True) if own and not failure
+            ready = [number for number, own in enumerate(ours) if own and failures[number] is None]
+            compute = partial(self._compute, [work[number] for number in ready], most)
+            computed = await _to_the_end(compute) if is_slow and ready else compute()
+            outcomes: list[Results | Exception | None] = [
+                failure if own else None for own, failure in zip(ours, failures, strict=True)
             ]
-            compute = partial(self._compute, ready, most)
-            computed = iter(await _to_the_end(compute) if is_slow and ready else compute())
-            return [
-                None if not own else failure or next(computed)
-                for own, failure in zip(ours, failures, strict=True)
-            ]
+            for number, outcome in zip(ready, computed, strict=True):
+                outcomes[number] = outcome
+            return outcomes
 
     async def _load_models(self, task: Task, run: Run) -> Exception | None:
         """Load the models that a run names into memory; return the exception if one cannot be loaded."""
@@ -157,7 +163,7 @@ class Pipeline:
         ended, together = self._together(work)
         if together is not None:
             for at, run in enumerate(together.runs):
-                outcomes[run] = together.results(at, work[run][1])
+                outcomes[run] = PartOfResults(together, at, work[run][1])
         remaining = [number for number, outcome in enumerate(outcomes) if outcome is None]
         if remaining:
             self._compute_each(work, remaining, ended, most, started, outcomes)
@@ -173,7 +179,11 @@ class Pipeline:
 
         Return effects or exceptions of those that lead to more than answers, and the results of the others.
         """
-        numbers = [number for number, (_, run) in enumerate(work) if self._may_join(run)]
+        numbers = [
+            number
+            for number, (_, run) in enumerate(work)
+            if run.topic == self._instances and not (run.skipped or run.refused or run.unknown)
+        ]
         if len(numbers) < 2:
             return {}, None
         outcome = self._rounds.process(
@@ -185,7 +195,7 @@ class Pipeline:
         answers = outcome.answers
         if answers is None:
             return ended, None
-        runs = [numbers[run.number] for run in answers.runs]
+        runs = [numbers[run] for run in answers.runs]
         try:
             outputs = self._encoder.encode_round(answers)
         except Exception:  # encoding each run alone, in isolation, shows which record it is
@@ -194,10 +204,6 @@ class Pipeline:
         if outputs is not None:
             return ended, ResultsTogether(runs, answers, outputs)
         return ended | {run: answers.effects(at) for at, run in enumerate(runs)}, None
-
-    def _may_join(self, run: Run) -> bool:
-        is_read = not (run.skipped or run.refused or run.unknown)
-        return is_read and self._sources[run.topic] == "instances"
 
     def _compute_each(
         self,
@@ -301,7 +307,7 @@ class Pipeline:
             except Exception:
                 # The outputs are sent: to repeat or to drop the run would lose more than its counts.
                 if isinstance(results, ResultsTogether):
-                    logger.exception("%d runs were not counted", len(results))
+                    logger.exception("%d runs were not counted", results.n_runs)
                     continue
                 raw = results.run.raw
                 logger.exception("topic=%s partition=%d: a run was not counted", raw.topic, raw.partition)
@@ -309,7 +315,7 @@ class Pipeline:
     def _count(self, results: Results | ResultsTogether) -> None:
         """Count and log what runs have led to."""
         if isinstance(results, ResultsTogether):
-            newest = results.answers.spans.table[TIMESTAMP, results.answers.ends[1:] - 1].tolist()
+            newest = results.answers.spans.table[TIMESTAMP, results.answers.ends[1:] - 1]
             self._metrics.sent_answers(results.answered, results.labelled, newest)
             return
         self._metrics.sent(results.run.raw, results.effects)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from streamapp.worker.journal.entry import Step
+from streamapp.worker.journal.ledger import Ledger
 from streamapp.worker.outputs.outgoing import OutputRecords
 from streamapp.worker.outputs.round_outputs import RoundOutputs
 from streamapp.worker.task.effects.effects import Effects
@@ -34,6 +35,13 @@ class Results:
         self.run, self.effects, self.records = run, effects, records
         self.step, self.input_bytes, self.rest = step, input_bytes, rest
 
+    together: ResultsTogether | None = None
+    """The results of the round of which these are a part; None: of no round."""
+
+    def note_in(self, ledger: Ledger) -> None:
+        """Note the run in the ledger of its partition."""
+        ledger.note(self.step)
+
     @property
     def size(self) -> int:
         """Approximate memory in bytes of the run's records and of its outputs."""
@@ -46,13 +54,7 @@ class ResultsTogether:
     def __init__(self, runs: Sequence[int], answers: RoundAnswers, outputs: RoundOutputs) -> None:
         """`runs`: numbers of the runs in the group that was computed."""
         self.runs, self.answers, self.outputs = runs, answers, outputs
-
-    def results(self, at: int, run: Run) -> PartOfResults:
-        """Return the results of a run, the `at`-th of the answers."""
-        return PartOfResults(self, at, run)
-
-    def __len__(self) -> int:
-        return len(self.runs)
+        self.n_runs = len(runs)
 
     @property
     def answered(self) -> int:
@@ -62,7 +64,7 @@ class ResultsTogether:
     @property
     def labelled(self) -> int:
         """Labels that came with the records of all runs, and were learned."""
-        return sum(run.labelled for run in self.answers.runs)
+        return sum(self.answers.labelled)
 
 
 class PartOfResults(Results):
@@ -70,12 +72,22 @@ class PartOfResults(Results):
 
     __slots__ = ("at", "together")
 
+    together: ResultsTogether
+
     def __init__(self, together: ResultsTogether, at: int, run: Run) -> None:
         """`at`: the number of the run in the answers."""
         self.together, self.at = together, at
         self.run, self.rest = run, None
-        self.step = Step("instances", run.position, count=together.answers.runs[at].answered)
         self.input_bytes = run.raw.spans.value_bytes
+
+    @property
+    def step(self) -> Step:  # type: ignore[override]
+        """The journal step of the run."""
+        return Step("instances", self.run.position, count=len(self.run.raw))
+
+    def note_in(self, ledger: Ledger) -> None:
+        """Note the run in the ledger of its partition."""
+        ledger.note_plain("instances", self.run.position, len(self.run.raw))
 
     @property
     def effects(self) -> Effects:  # type: ignore[override]
@@ -98,12 +110,12 @@ def with_whole_rounds(group: Sequence[Results]) -> list[Results | ResultsTogethe
 
     It stands at its first run. Before and after it there may be runs of the same partitions, of other rounds.
     """
-    parts = Counter(results.together for results in group if isinstance(results, PartOfResults))
-    whole = {together for together, n in parts.items() if n == len(together)}
+    rounds = [results.together for results in group]
+    parts = Counter(rounds)
     in_order: dict[Results | ResultsTogether, None] = {}
-    for results in group:
-        if isinstance(results, PartOfResults) and results.together in whole:
-            in_order[results.together] = None
+    for results, together in zip(group, rounds, strict=True):
+        if together is not None and parts[together] == together.n_runs:
+            in_order[together] = None
         else:
             in_order[results] = None
     return list(in_order)

@@ -31,6 +31,10 @@ GROUP_BYTES: Final = 256 << 10
 
 def groups(delivered: Sequence[Run]) -> list[list[Run]]:
     """Return the runs in their order, in groups that are computed in one go."""
+    spans = [run.raw.spans for run in delivered]
+    size, header_bytes = sum([own.value_bytes + 1 for own in spans]), sum([own.header_bytes for own in spans])
+    if spans and size <= LARGE_RECORD and not header_bytes:  # no record can be large
+        return [[*delivered]]
     made: list[list[Run]] = []
     room = 0
     for run in delivered:

@@ -13,7 +13,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
@@ -171,53 +171,54 @@ class TaskManager:
             return
         self.committer.commit_if_due()
 
-    def _is_ours(self, delivery: Delivery, number: int, partition: Partition) -> bool:
-        """Return whether a delivery may be processed: task here, no rebalance since, nothing failed."""
-        return (
-            delivery.epoch == self._driver.epoch
-            and self.partitions.get(number) is partition
-            and not self.committer.failed
-        )
-
     async def _compute(self, delivery: Delivery, group: Sequence[Run], here: Mapping[int, Partition]) -> None:
         """Compute runs, send their results and note them in the ledgers; stop a partition whose run fails.
 
         Raise SwapFileError if models are lost: neither a record nor the committed state is the cause.
         """
         work = [
-            (here[run.raw.partition].task, self._with_skips(run, here[run.raw.partition]))
+            (
+                partition.task,
+                run if partition.live and not partition.skips else self._with_skips(run, partition),
+            )
             for run in group
-            if here[run.raw.partition].stopped is None
+            if (partition := here[run.raw.partition]).stopped is None
         ]
         if not work:
             return
+
+        def is_ours(number: int) -> bool:
+            """Return whether a run may be processed: task here, no rebalance since, nothing failed."""
+            is_here = number in self.partitions and self.partitions[number] is here[number]
+            return is_here and delivery.epoch == self._driver.epoch and not self.committer.failed
+
         began = self._clock()
-        outcomes = await self._pipeline.process(
-            work,
-            lambda number: self._is_ours(delivery, number, here[number]),
-            STEP // len(delivery.runs),
-        )
+        outcomes = await self._pipeline.process(work, is_ours, STEP // len(delivery.runs))
         seconds = (self._clock() - began) / len(work)
-        computed: list[Results] = []
+        computed = [outcome for outcome in outcomes if isinstance(outcome, Results)]
+        if len(computed) < len(work):
+            self._take_failures(work, outcomes)
+        if self.committer.failed:
+            return
+        delivery.rest.extend([results.rest for results in computed if results.rest is not None])
+        # No other coroutine runs until all results are noted: a commit would find tasks ahead of ledgers.
+        self.committer.schedule.send(computed)
+        for results in computed:
+            results.note_in(here[results.run.raw.partition].ledger)
+        sizes = [(results.run.raw.partition, results.input_bytes) for results in computed]
+        self._snapshots.note(sizes, seconds, self._clock())
+        if computed:
+            self.committer.schedule.note()
+
+    def _take_failures(
+        self, work: Sequence[tuple[Task, Run]], outcomes: Sequence[Results | Exception | None]
+    ) -> None:
+        """Stop the partitions whose runs failed; raise SwapFileError if models are lost."""
         for (_, run), outcome in zip(work, outcomes, strict=True):
             if isinstance(outcome, SwapFileError):
                 raise outcome
             if isinstance(outcome, Exception):
                 self._stop(run.raw.partition, outcome)
-            elif outcome is not None:
-                computed.append(outcome)
-        if self.committer.failed:
-            return
-        delivery.rest.extend(results.rest for results in computed if results.rest is not None)
-        # No other coroutine runs until all results are noted: a commit would find tasks ahead of ledgers.
-        self.committer.schedule.send(computed)
-        now = self._clock()
-        for results in computed:
-            number = results.run.raw.partition
-            here[number].ledger.note(results.step)
-            self._snapshots.note(number, seconds, results.input_bytes, now)
-        if computed:
-            self.committer.schedule.note()
 
     def _with_skips(self, run: Run, partition: Partition) -> Run:
         """Return a run with the offsets that an operator skipped; raise if its partition is not live."""
@@ -236,11 +237,12 @@ class TaskManager:
 
     # -- positions without records --------------------------------------------------------------------------
 
-    def moved(self, partition: int, topic: str, position: int) -> None:
-        """Note that the log of a topic has no further record to process before `position`."""
-        state, source = self.partitions[partition], self._sources[topic]
-        if state.ledger.positions[source] != position:
-            self._advance(state, Step(source, position, count=0))
+    def moved(self, heads: Iterable[tuple[TP, int]]) -> None:
+        """Note that logs have no further record to process before a position each."""
+        for tp, position in heads:
+            state, source = self.partitions[tp.partition], self._sources[tp.topic]
+            if state.ledger.positions[source] != position:
+                self._advance(state, Step(source, position, count=0))
 
     def out_of_range(self, tp: TP, position: int, first: int, end: int) -> int | None:
         """Return where to continue in a log that does not have our position; None: the partition is stopped.

@@ -14,7 +14,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -367,9 +367,10 @@ class SnapshotWriter:
             partition.live.clear()
         self.changed.set()
 
-    def note(self, number: int, seconds: float, size: int, now: float) -> None:
-        """Note that a run was processed; size: bytes of its records."""
-        self._partitions[number].schedule.note(seconds, size, now)
+    def note(self, sizes: Iterable[tuple[int, int]], seconds: float, now: float) -> None:
+        """Note that runs were processed, each in some seconds; sizes: partition, and bytes of its records."""
+        for number, size in sizes:
+            self._partitions[number].schedule.note(seconds, size, now)
 
     def due(self, now: float) -> list[int]:
         """Return the partitions whose next cut is to be kept."""

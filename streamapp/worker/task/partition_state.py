@@ -44,7 +44,6 @@ class PartitionState:
         self.imports = Imports()
         self.time = EventTime(config.event_time_max_jump_ms)
         self.review: LabelReview | None = None
-        self._time_before = self.time.state()
         self._given_up_before = self._given_up()
 
     def turn(self, clock: int) -> None:
@@ -150,12 +149,8 @@ class PartitionState:
         self.early.checkpoint()
         self.episodes.checkpoint()
         self.imports.checkpoint()
-        self._time_before = self.time.state()
+        self.time.mark()
         self._given_up_before = self._given_up()
-
-    def mark_time(self) -> None:
-        """Begin a run after a run that moved the clock at most: `checkpoint` was called before that."""
-        self._time_before = self.time.state()
 
     def rollback(self) -> None:
         """Undo the run; the models themselves only if it is `undoable`."""
@@ -165,7 +160,7 @@ class PartitionState:
         self.early.rollback()
         self.episodes.rollback()
         self.imports.rollback()
-        self.time.restore(self._time_before)
+        self.time.rollback()
 
     def _given_up(self) -> tuple[int, int, int, int, int, int]:
         early, jumps, imports = self.early.given_up, self.time.jumps, self.imports.given_up

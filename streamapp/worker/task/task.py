@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -93,11 +93,15 @@ class Task:
         self._state = PartitionState(config, quota or ModelQuota(config.models_max_count), memory)
         self.models: ModelStore = self._state.store
         """The models, by key."""
-        self._marked = (dict(self.next), dict(self.counters))
+        self._next_before, self._counters_before = dict(self.next), dict(self.counters)
         self._has_changed = True  # since `checkpoint`, more than clock, positions, counts and models
         self._may_join: bool | None = None  # None: not looked at since it may have changed
-        self._time: RunTime | tuple[Sequence[int], int, int] | None = None
-        """Event time of a run that is answered with others: timestamps, clock before it, first timestamp."""
+        self._time: RunTime | tuple[RawRecords, int, int] | None = None
+        """Event time of a run that is answered with others: records, clock before it, first timestamp."""
+        self._plain = self._plain_before = (0, 0)
+        """Answers and labels of the runs since `checkpoint` that led to nothing but answers: with the current
+        run, and without it.
+        """
         self._written = WrittenUnits()
         self._cut: Cut | None = None
 
@@ -250,29 +254,28 @@ class Task:
         state = self._state
         return state.placement.is_in_place(features, state.store.traits.schema(slot).columns)
 
-    def begin_joined(self, timestamps: Sequence[int], first: int, highest: int) -> bool:
+    def begin_joined(self, raw: RawRecords, first: int, highest: int) -> bool:
         """Begin a run that is answered together with others; False: it has to be processed alone.
 
-        Event time must not turn back or pass a tick within the run. `timestamps`: those of its records, of
-        which `first` is the first and `highest` the highest.
+        Event time must not turn back or pass a tick within the run. `first` is the first timestamp of its
+        records, `highest` the highest.
         """
         state = self._state
         if self._has_changed or state.undoable:
             self.checkpoint()
         else:
-            state.mark_time()
-            self._marked = (dict(self.next), dict(self.counters))
-        clock = state.time
-        pending = state.pending
-        if clock.trusts(highest):
-            if pending.tick_of(max(clock.now, highest)) != pending.tick:
+            self._next_before, self._plain_before = dict(self.next), self._plain
+            state.time.mark()
+        clock, pending, now = state.time, state.pending, state.time.clock
+        if now is not None and clock.trusts(highest):
+            if pending.tick_of(highest if highest > now else now) != pending.tick:
                 return False
-            self._time = timestamps, clock.now, first
+            self._time = raw, now, first
             clock.ascend(highest)
             return True
         before, is_steady = clock.state(), False
         try:
-            time = clock.follow(timestamps)
+            time = clock.follow(raw.timestamps)
             if time is not None and pending.tick_of(time.first) == pending.tick == pending.tick_of(time.last):
                 self._time, is_steady = time, True
         finally:
@@ -289,6 +292,8 @@ class Task:
 
     def end_plain(self, answered: int, labelled: int, position: int) -> None:
         """End a run that was answered together with others and led to nothing but answers."""
+        answers, labels = self._plain
+        self._plain = answers + answered, labels + labelled
         self.counters[counters.ANSWERED] += answered
         if labelled:
             self.counters[counters.LABELLED] += labelled
@@ -303,8 +308,8 @@ class Task:
         time = self._time
         assert time is not None
         if not isinstance(time, RunTime):
-            timestamps, before, first = time
-            time = RunTime(timestamps, before, self._state.time.now, None, first)
+            records, before, first = time
+            time = RunTime(records.timestamps, before, self._state.time.now, None, first)
         FamilyRun(self._state, raw, batch, time, effects, surveyed).end(answers)
         self._state.forget_due(time.last)
         self._end(effects)
@@ -400,14 +405,17 @@ class Task:
         """Make everything so far final."""
         self._has_changed = False
         self._state.checkpoint()
-        self._marked = (dict(self.next), dict(self.counters))
+        self._next_before, self._counters_before = dict(self.next), dict(self.counters)
+        self._plain = self._plain_before = (0, 0)
 
     def rollback(self) -> None:
         """Go back to the beginning of the last run; models only if the exception handler is `dead-letter`."""
         self._has_changed, self._may_join = True, None
         self._state.rollback()
-        next_, counted = self._marked
-        self.next, self.counters = dict(next_), Counter(counted)
+        self.next, self.counters = dict(self._next_before), Counter(self._counters_before)
+        answers, labels = self._plain = self._plain_before
+        if answers:
+            self.counters.update({counters.ANSWERED: answers, counters.LABELLED: labels})
 
     def configure(self, config: TaskConfig) -> None:
         """Continue under another configuration, between two runs."""

@@ -29,12 +29,16 @@ class Delivery:
 
     def give_back(self, orders: Mapping[int, TimeOrder]) -> int:
         """Give unprocessed records back to the orders they came from; return the number of other records."""
-        records = {run.raw.partition: len(run.raw) for run in self.runs}
+        records = sum(map(len, [run.raw for run in self.runs]))
+        if not self.rest:
+            return records
+        processed = {run.raw.partition: len(run.raw) for run in self.runs}
         for run in self.rest:
-            records[run.raw.partition] -= len(run.raw)
+            records -= len(run.raw)
+            processed[run.raw.partition] -= len(run.raw)
             if run.raw.partition in orders:
-                orders[run.raw.partition].give_back(run, records[run.raw.partition])
-        return sum(records.values())
+                orders[run.raw.partition].give_back(run, processed[run.raw.partition])
+        return records
 
 
 class DeliverySchema(faust.Schema[Any, Any]):

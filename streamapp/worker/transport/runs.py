@@ -29,7 +29,8 @@ import math
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 from streamapp.worker.transport.novelty import NOVEL_RECORDS, look_novel
 from topics.columns.records import RawRecords
@@ -47,7 +48,7 @@ PATIENCE_S = 1.0  # for which a partition may hold up the fetches of other parti
 LONGEST_PATIENCE_S = 64.0  # the same for a partition that has given back its batches several times
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class FetchedColumns:
     """Records fetched from one topic partition, and the state of its log according to the fetch."""
 
@@ -61,9 +62,16 @@ class FetchedColumns:
         return len(self.records)
 
 
-@dataclass(frozen=True, slots=True)
+NOTHING_SPECIAL: Final = (frozenset[int](), NO_REFUSED, MappingProxyType[int, str]({}))
+"""The last members of a run without special records."""
+
+
+@dataclass(slots=True, eq=False)
 class Run:
-    """Consecutive records of one topic of the partition, and the position once they are processed."""
+    """Consecutive records of one topic of the partition, and the position once they are processed.
+
+    Nothing changes a run; it is not frozen, because that takes three times as long to make.
+    """
 
     topic: str
     raw: RawRecords
@@ -158,17 +166,18 @@ class ReadAhead:
         self.position = columns.position
         self.log_end = columns.log_end
         self.cut_off = False
-        n = len(columns.records)
+        spans = columns.records
+        n = spans.table.shape[1]
         if not n:
             return
-        self._inflated = self.inflated + columns.inflated
+        self._inflated = columns.inflated + (self._inflated if self.n else 0)
         # Small fetches of several partitions share a buffer, which records that wait for long would keep.
-        is_copied = self.n > 0 and columns.records.content_bytes <= COPIED_BYTES
-        self._parts.append(columns.records.apart() if is_copied else columns.records)
+        is_copied = self.n > 0 and spans.content_bytes <= COPIED_BYTES
+        self._parts.append(spans.apart() if is_copied else spans)
         if columns.refused:
             self._refused.update({batch.first: batch for batch in columns.refused})
         self.n += n
-        self._record_bytes = columns.records.content_bytes / n
+        self._record_bytes = spans.content_bytes / n
 
     def release(self) -> None:
         """Forget the records that wait: they are fetched again from the head on."""
@@ -185,14 +194,17 @@ class ReadAhead:
 
     def take(self, limit: float, max_records: int) -> Run:
         """Hand out at least one record, and more while their timestamps are at most `limit`."""
-        most = int(min(self.n, max_records, self._most))
+        n, most_now = self.n, self._most
         self._most *= 2
-        if most == self.n <= NOVEL_RECORDS and limit == math.inf and len(self._parts) == 1:
-            whole = self._parts[0]
-            if not self._refused and whole.content_bytes <= MAX_RUN_BYTES:  # a small run, as in a trickle
-                self._parts.clear()
+        if n <= NOVEL_RECORDS and n <= max_records and n <= most_now and limit == math.inf:
+            whole = self._parts[0]  # of a small run, as in a trickle, if there is no other part
+            is_whole = whole.table.shape[1] == n and whole.content_bytes <= MAX_RUN_BYTES
+            if is_whole and not self._refused:
+                self._parts.pop()
                 self.n = 0
-                return Run(self.topic, RawRecords.over(self.topic, self.partition, whole), self.position)
+                raw = RawRecords.over(self.topic, self.partition, whole)
+                return Run(self.topic, raw, self.position, *NOTHING_SPECIAL)
+        most = int(min(n, max_records, most_now))
         if self._record_bytes:
             most = min(most, max(1, int(MAX_RUN_BYTES / self._record_bytes)))
         if most > NOVEL_RECORDS and look_novel(self._parts[0].part(0, min(len(self._parts[0]), most))):
@@ -345,15 +357,19 @@ class TimeOrder:
 
         `most`: limit of records, if it is lower than the limit of a run.
         """
-        full = [ahead for ahead in self._order if ahead.n]
-        if not full and self._max_idle <= 0:
-            return None  # without a time to count that a topic has been empty
-        if self._is_held_back(now) or not full:
+        only, is_only = None, True
+        for ahead in self._order:  # without calls: a round looks at each topic of each partition
+            if ahead.n:
+                only, is_only = ahead, only is None
+            elif not self._max_idle and (ahead.log_end is None or ahead.log_end > ahead.position):
+                return None  # the broker has records of it
+        if (self._max_idle > 0 and self.awaited(now)) or only is None:
             return None
         self._waits_since, self._patience = None, PATIENCE_S
-        records = self._max_records if most is None else min(most, self._max_records)
-        if len(full) == 1:
-            return full[0].take(math.inf, records)
+        records = self._max_records if most is None or most > self._max_records else most
+        if is_only:
+            return only.take(math.inf, records)
+        full = [ahead for ahead in self._order if ahead.n]
         chosen = min(full, key=lambda ahead: ahead.head)  # the first of equals: causal order
         return chosen.take(self._limit(chosen, full), records)
 
@@ -370,17 +386,6 @@ class TimeOrder:
             else:
                 limit = min(limit, ahead.head + allowed)
         return limit
-
-    def _is_held_back(self, now: float) -> bool:
-        """Return whether an empty topic holds back other topics."""
-        if self._max_idle > 0:
-            return bool(self.awaited(now))
-        if self._max_idle < 0:
-            return False
-        for ahead in self._order:  # without calls: each turn looks at each topic of each partition
-            if not ahead.n and (ahead.log_end is None or ahead.log_end > ahead.position):
-                return True
-        return False
 
     def _holds_back(self, ahead: ReadAhead, now: float) -> bool:
         if len(ahead) or self._max_idle < 0:

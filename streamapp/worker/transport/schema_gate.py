@@ -31,6 +31,11 @@ class SchemaGate:
         self._waiting: dict[int, frozenset[SchemaId]] = {}
         self._changed = asyncio.Event()
 
+    @property
+    def reads_schemas(self) -> bool:
+        """Whether a registry is in use; else every run passes as it is."""
+        return self._schemas is not None
+
     def holds(self, partition: int) -> bool:
         """Whether a partition waits for schemas that are being looked up."""
         awaited = self._waiting.get(partition)

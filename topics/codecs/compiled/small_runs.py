@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -38,13 +39,11 @@ JOINED_BYTES: Final = 256 << 10
 
 def joinable(runs: Sequence[RawRecords]) -> list[int]:
     """Return the indices of the runs that are worth joining; none if there are not several of them."""
-    small = [number for number, raw in enumerate(runs) if 0 < len(raw) <= SMALL]
+    small = [number for number, raw in enumerate(runs) if 0 < raw.spans.table.shape[1] <= SMALL]
     if len(small) < 2:
         return []
-    size = sum(
-        {id(buffer): len(buffer) for buffer in (runs[number].spans.buffer for number in small)}.values()
-    )
-    return small if size <= JOINED_BYTES else []
+    buffers = _buffers([runs[number].spans for number in small])
+    return small if sum(map(len, buffers)) <= JOINED_BYTES else []
 
 
 def small_runs(
@@ -59,12 +58,11 @@ def small_runs(
     if not numbers:
         return decoded
     joined = [runs[number] for number in numbers]
-    spans = _joined([raw.spans for raw in joined])
+    spans, ends = _joined(joined)
     headers, values = spans.headers, spans.values
     code_headers(headers)
     if not fit(values, limits) or uniform_wire(values, headers) != "json":
         return decoded
-    ends = np.array([0, *map(len, joined)]).cumsum()
     keys: _Keys | None = None
     for rows, plain in shapes.scan(values, limits):  # type: ignore[arg-type]
         bounds = np.searchsorted(rows, ends)
@@ -79,15 +77,26 @@ def small_runs(
     return decoded
 
 
-def _joined(parts: Sequence[RecordSpans]) -> RecordSpans:
-    """Return the records of all parts over one buffer with all their bytes."""
-    table = np.concatenate([part.table for part in parts], axis=1)
-    buffer = parts[0].buffer
-    if all(part.buffer is buffer for part in parts):
-        return RecordSpans(buffer, table)
-    begins = np.cumsum([0, *(len(part.buffer) for part in parts[:-1])])
-    table[[KEY, VALUE, HEADERS]] += np.repeat(begins, [len(part) for part in parts])
-    return RecordSpans(b"".join([part.buffer for part in parts]), table)
+def _buffers(parts: Sequence[RecordSpans]) -> list[bytes]:
+    """Return the buffers of all parts; one that follows itself stands once."""
+    first = parts[0].buffer
+    return [first, *[b.buffer for a, b in pairwise(parts) if b.buffer is not a.buffer]]
+
+
+def _joined(runs: Sequence[RawRecords]) -> tuple[RecordSpans, Ints64]:
+    """Return the records of all runs over one buffer with all their bytes, and int64[runs + 1]: the first
+    record of each run, and the end.
+    """
+    parts = [raw.spans for raw in runs]
+    tables = [part.table for part in parts]
+    table = np.concatenate(tables, axis=1)
+    ends = np.array([0, *[own.shape[1] for own in tables]]).cumsum()
+    buffers = _buffers(parts)
+    if len(buffers) > 1:
+        number = np.cumsum([0, *[b.buffer is not a.buffer for a, b in pairwise(parts)]])
+        begins = np.cumsum([0, *map(len, buffers[:-1])])
+        table[[KEY, VALUE, HEADERS]] += begins[number].repeat(between(ends))
+    return RecordSpans(buffers[0] if len(buffers) == 1 else b"".join(buffers), table), ends
 
 
 class JoinedRuns:
@@ -177,17 +186,18 @@ def join_runs(
     The other runs, and all if the result is None, have to be decoded otherwise.
     """
     several = joinable(runs)
-    numbers = [number for number in several if not may_name_schema(runs[number])]
+    numbers = [
+        number for number in several if runs[number].schemas is None or not may_name_schema(runs[number])
+    ]
     if several and not numbers:
         return _join_avro(runs, several, limits, key_texts)
     while len(numbers) > 1:
         joined = [runs[number] for number in numbers]
-        spans = _joined([raw.spans for raw in joined])
+        spans, ends = _joined(joined)
         headers, values = spans.headers, spans.values
         code_headers(headers)
         if not fit(values, limits) or uniform_wire(values, headers) != "json":
             return None
-        ends = np.array([0, *map(len, joined)]).cumsum()
         scanned = shapes.scan(values, limits)  # type: ignore[arg-type]
         if not scanned:
             return None
@@ -210,11 +220,10 @@ def _join_avro(
         return None
     while len(numbers) > 1:
         joined = [runs[number] for number in numbers]
-        spans = _joined([raw.spans for raw in joined])
+        spans, ends = _joined(joined)
         code_headers(spans.headers)
         if not fit(spans.values, limits) or not are_before_bodies(spans.headers):
             return None
-        ends = np.array([0, *map(len, joined)]).cumsum()
         has_schema = ids_before_bodies(spans.values) == schema.id
         good = np.logical_and.reduceat(has_schema, ends[:-1])
         if good.all():

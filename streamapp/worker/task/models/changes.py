@@ -49,7 +49,7 @@ class ModelChanges:
     def touch(self, slots: Ints64) -> None:
         """Note that models are about to change; slots: int64[m], may repeat."""
         self._changed[slots] = True
-        self._cache.changes(slots)
+        self._cache.dirty[slots] = True  # evicted models are marked once they are loaded
         if self._holds:
             for slot in np.unique(slots[self._held[slots]]).tolist():
                 now = self._record(slot)

@@ -191,9 +191,9 @@ class Families:
 
     def current(self) -> int:
         """Return the address of the members by slot, without those of families that are forgotten."""
-        if self._generation != self.register.generation:
+        if self.generation != self.register.generation:
             self._forget_all()
-        return self._head
+        return self.head
 
     def survey(self, slots: Ints64, key: Ints32, names: list[str], label: Ints32) -> Surveyed | None:
         """Return the rows of a run, if all models are of one family and have learned all classes; else None.
@@ -247,12 +247,14 @@ class Families:
 
     def _find_head(self) -> None:
         jit.register(self._of_slot)
-        self._head: int = self._of_slot.ctypes.data
+        self.head: int = self._of_slot.ctypes.data
+        """The address of the members by slot."""
 
     def _forget_all(self) -> None:
         self._of_slot[:] = OPEN
         self._latest = None
-        self._generation = self.register.generation
+        self.generation = self.register.generation
+        """How often the register had forgotten all families when these members were determined."""
 
 
 @kernel(

@@ -100,11 +100,12 @@ class RunTime:
 class EventTime:
     """The clock of one partition."""
 
-    __slots__ = ("_agreed", "_behind", "_behind_at", "_max_jump_ms", "_suspect", "clock", "jumps")
+    __slots__ = ("_agreed", "_behind", "_behind_at", "_marked", "_max_jump_ms", "_suspect", "clock", "jumps")
 
     def __init__(self, max_jump_ms: int) -> None:
         self._max_jump_ms = max_jump_ms
         self.restore(ClockState(None, None, 0, 0, 0, 0))
+        self.mark()
 
     def configure(self, max_jump_ms: int) -> None:
         """Change the largest jump that is believed at once."""
@@ -118,6 +119,14 @@ class EventTime:
         """Go back to an earlier `state`."""
         self.clock: int | None
         self.clock, self._suspect, self._agreed, self._behind, self._behind_at, self.jumps = state
+
+    def mark(self) -> None:
+        """Note the state, to which `rollback` goes back."""
+        self._marked = self.clock, self._suspect, self._agreed, self._behind, self._behind_at, self.jumps
+
+    def rollback(self) -> None:
+        """Go back to the state of the last `mark`."""
+        self.restore(ClockState(*self._marked))
 
     def advance(self, timestamps: Sequence[int]) -> RunTime:
         """Move the clock over the records of a run (at least one) and return the clock at each."""
@@ -143,7 +152,8 @@ class EventTime:
         """Move the clock over records that it trusts; `highest`: their highest timestamp."""
         if highest > NO_TIME:
             self._suspect = None
-            self.clock = max(self.now, highest)
+            if highest > self.now:
+                self.clock = highest
 
     def follow(self, timestamps: Sequence[int]) -> RunTime | None:
         """Move the clock over the records of a run.

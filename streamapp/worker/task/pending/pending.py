@@ -63,13 +63,14 @@ class Pending:
     """The pending instances of one partition."""
 
     def __init__(self, ttl_ms: int, max_bytes: int) -> None:
-        self._ttl_ms = ttl_ms
-        self._max_bytes = max_bytes
+        self.configure(ttl_ms, max_bytes)
         self._rows = np.zeros(64, dtype=ROW)
         self._words = np.zeros(1024, dtype=np.float64)
         self._index = NameIndex()  # of the rows, from physical row 0 on
         self._base = 0  # serial of physical row 0
-        self._first = self._live = self._next = 0
+        self.first = 0  # the oldest serial that is remembered
+        self.next_serial = 0  # the serial that the next entry will get
+        self._live = 0
         self._closed_to = 0  # the requests of entries before this serial are closed
         self.tick = -1  # number of the last tick
         self._closings: Counter[tuple[int, int]] = Counter()  # reported to the models at the next tick
@@ -89,6 +90,7 @@ class Pending:
     def configure(self, ttl_ms: int, max_bytes: int) -> None:
         """Change the bounds."""
         self._ttl_ms, self._max_bytes = ttl_ms, max_bytes
+        self._tick_ms = max(ttl_ms // TICKS, 1)
 
     def __len__(self) -> int:
         """Return the number of ids remembered."""
@@ -97,13 +99,13 @@ class Pending:
     @property
     def waiting(self) -> int:
         """Return how many instances still wait for their label."""
-        rows = self._between(self._live, self._next)
+        rows = self._between(self._live, self.next_serial)
         return int(np.count_nonzero(~rows["settled"]))
 
     @property
     def outstanding(self) -> int:
         """Return how many requests are open."""
-        rows = self._between(max(self._closed_to, self._first), self._next)
+        rows = self._between(max(self._closed_to, self.first), self.next_serial)
         return int(np.count_nonzero(rows["requested"] & ~rows["settled"]))
 
     # -- looking up -----------------------------------------------------------------------------------------
@@ -177,16 +179,6 @@ class Pending:
         return entries.episode_of(self._rows[serial - self._base], self._words)
 
     @property
-    def first(self) -> int:
-        """The oldest serial that is remembered."""
-        return self._first
-
-    @property
-    def next_serial(self) -> int:
-        """The serial that the next entry will get."""
-        return self._next
-
-    @property
     def memory_ms(self) -> int:
         """How long an id is remembered."""
         return 2 * self._ttl_ms
@@ -238,7 +230,7 @@ class Pending:
 
     def tick_of(self, clock: int) -> int:
         """Return the number of the last tick up to `clock`."""
-        return clock // max(self._ttl_ms // TICKS, 1)
+        return clock // self._tick_ms
 
     def close_due(self, clock: int) -> Closings:
         """Return the requests that have ended up to the last tick, each once; none if no tick has passed."""
@@ -247,10 +239,10 @@ class Pending:
             return {}
         self.tick = tick
         # Entries that have waited longer than the time to live at the tick: look-ups treat them as expired.
-        due = self._first_born_from(tick * max(self._ttl_ms // TICKS, 1) - self._ttl_ms)
+        due = self._first_born_from(tick * self._tick_ms - self._ttl_ms)
         closings = self._closings
         self._closings = Counter()
-        rows = self._between(max(self._closed_to, self._first), max(self._closed_to, self._first, due))
+        rows = self._between(max(self._closed_to, self.first), max(self._closed_to, self.first, due))
         models = rows["model"][rows["requested"] & ~rows["settled"]]
         closings.update((model, EXPIRED) for model in models.tolist())
         self._closed_to = max(self._closed_to, due)
@@ -260,8 +252,8 @@ class Pending:
         """Forget the entries and requests of a model that was reset or deleted."""
         if self._closings:
             self._closings = Counter({key: n for key, n in self._closings.items() if key[0] != model})
-        rows = self._between(self._first, self._next)
-        for serial in (np.flatnonzero(rows["model"] == model) + self._first).tolist():
+        rows = self._between(self.first, self.next_serial)
+        for serial in (np.flatnonzero(rows["model"] == model) + self.first).tolist():
             self.dropped += serial >= self._live and not self._rows["settled"].item(serial - self._base)
             if not self._rows["settled"].item(serial - self._base):
                 self.settle(serial)
@@ -269,7 +261,7 @@ class Pending:
 
     def expire(self, clock: int) -> None:
         """Drop the features of instances that waited too long, and the ids of instances long expired."""
-        if self._next == self._first:
+        if self.next_serial == self.first:
             return
         live = self._first_born_from(clock - self._ttl_ms)
         if live > self._live:
@@ -287,10 +279,10 @@ class Pending:
         """
         self._turned += 1
         self._own_rows()
-        born = self._between(self._first, self._next)["born"]
-        self._births.append((self._first, born.copy()))
+        born = self._between(self.first, self.next_serial)["born"]
+        self._births.append((self.first, born.copy()))
         np.minimum(np.where(born == NO_TIME, clock, born), clock, out=born)
-        gone = born[: max(self._live, self._closed_to) - self._first]
+        gone = born[: max(self._live, self._closed_to) - self.first]
         np.minimum(gone, clock - self._ttl_ms - 1, out=gone)
 
     # -- one run as a unit ----------------------------------------------------------------------------------
@@ -307,7 +299,7 @@ class Pending:
         """Undo everything since `checkpoint`."""
         mark = self._mark
         struck = np.array([serial for serial in reversed(self._struck) if serial < mark.next], dtype=np.int64)
-        self._index.undo(self._between(mark.next, self._next)["older"], struck)
+        self._index.undo(self._between(mark.next, self.next_serial)["older"], struck)
         self._rows["struck"][struck - self._base] = False
         self.names_changed += 1
         for serial in self._settled:
@@ -316,7 +308,12 @@ class Pending:
             self._between(first, first + len(born))["born"] = born
         for undo in (self._births, self._settled, self._struck):
             undo.clear()
-        self._first, self._live, self._next, self._n_words = mark.first, mark.live, mark.next, mark.n_words
+        self.first, self._live, self.next_serial, self._n_words = (
+            mark.first,
+            mark.live,
+            mark.next,
+            mark.n_words,
+        )
         self._text, self.bytes = mark.text, mark.bytes
         self.expired, self.dropped = mark.expired, mark.dropped
         self._closed_to, self.tick = mark.closed_to, mark.tick
@@ -329,19 +326,19 @@ class Pending:
 
         Rows and words are written once and changed or moved only in new arrays, and so are names.
         """
-        rows = self._between(self._first, self._next)
+        rows = self._between(self.first, self.next_serial)
         self._imaged = True
         return PendingImage(
-            self._first,
+            self.first,
             self._live,
-            self._next,
+            self.next_serial,
             self._closed_to,
             self.tick,
             Counter(self._closings),
             rows,
             rows["settled"].copy(),
             rows["struck"].copy(),
-            self._index.stored(self._first, self._next),
+            self._index.stored(self.first, self.next_serial),
             self._words,
             self._turned,
         )
@@ -352,17 +349,17 @@ class Pending:
 
     def load(self, image: PendingImage) -> None:
         """Take in the entries of an image; there are no entries yet."""
-        self._first, self._live, self._next = image.first, image.live, image.next
+        self.first, self._live, self.next_serial = image.first, image.live, image.next
         self._base = image.first
         self._closed_to, self.tick = image.closed_to, image.tick
         self._closings = Counter(image.closings)
         self._rows, self._words, self._n_words = image.rows.copy(), image.words, len(image.words)
         self._rows["settled"], self._rows["struck"] = image.settled, image.struck
         names = image.names.part(0, len(image.rows))
-        self._index = NameIndex(self._first)
+        self._index = NameIndex(self.first)
         self._index.append(names)
         for row in np.flatnonzero(image.struck).tolist():  # unless the name came again later
-            self._index.strike(self._first + row, self._first + row + 1)
+            self._index.strike(self.first + row, self.first + row + 1)
         self.names_changed += 1
         self._rows["text"] = entries.text_of(names)
         self._text = int(self._rows["text"].sum())
@@ -373,9 +370,9 @@ class Pending:
 
     def _now(self) -> Mark:
         return Mark(
-            self._first,
+            self.first,
             self._live,
-            self._next,
+            self.next_serial,
             self._n_words,
             self._text,
             self.bytes,
@@ -391,10 +388,10 @@ class Pending:
 
     def _first_born_from(self, limit: int) -> int:
         """Return the first serial born at `limit` or later; births ascend, as the clock never goes back."""
-        if self._next == self._first or self._rows["born"].item(self._first - self._base) >= limit:
-            return self._first
-        born = self._between(self._first, self._next)["born"]
-        return self._first + int(np.searchsorted(born, limit))
+        if self.next_serial == self.first or self._rows["born"].item(self.first - self._base) >= limit:
+            return self.first
+        born = self._between(self.first, self.next_serial)["born"]
+        return self.first + int(np.searchsorted(born, limit))
 
     def _append(self, kept: Kept, text: Ints64, size: int, settled: bool) -> None:
         m = len(kept.names)
@@ -410,7 +407,7 @@ class Pending:
         self._room_for_words(int(ends[-1]))[:] = kept.x.ravel() if used.all() else kept.x[used]
         rows["older"] = self._index.append(Names.of(kept.names))
         self.names_changed += 1
-        self._next += m
+        self.next_serial += m
         self._n_words += int(ends[-1])
         self.bytes, self._text = self.bytes + size, self._text + int(text.sum())
 
@@ -424,30 +421,30 @@ class Pending:
         self.expire(clock)
         if self.bytes + size <= self._max_bytes:
             return True
-        rows = self._between(self._first, self._next)
+        rows = self._between(self.first, self.next_serial)
         holds = ~rows["settled"]
-        holds[: self._live - self._first] = False
+        holds[: self._live - self.first] = False
         freed = np.cumsum(entries.sizes_of(rows, holds))
         too_much = self.bytes + size - (self._max_bytes - self._max_bytes // 16)
-        self._forget(self._first + min(int(np.searchsorted(freed, too_much)) + 1, len(rows)))
+        self._forget(self.first + min(int(np.searchsorted(freed, too_much)) + 1, len(rows)))
         return True
 
     def _forget(self, first: int) -> None:
         """Forget the entries before `first`."""
-        if first <= self._first:
+        if first <= self.first:
             return
-        rows = self._between(self._first, first)
+        rows = self._between(self.first, first)
         holds = ~rows["settled"]
-        holds[: self._live - self._first] = False
+        holds[: self._live - self.first] = False
         self.dropped += int(np.count_nonzero(holds))
         is_open = rows["requested"] & ~rows["settled"]
-        is_open[: max(self._closed_to - self._first, 0)] = False
+        is_open[: max(self._closed_to - self.first, 0)] = False
         for model in rows["model"][is_open].tolist():
             self.close(model, EXPIRED)
         self.bytes -= int(entries.sizes_of(rows, holds).sum())
         self._text -= int(rows["text"].sum())
-        self._strike(self._first, first)
-        self._first, self._live = first, max(self._live, first)
+        self._strike(self.first, first)
+        self.first, self._live = first, max(self._live, first)
 
     def _strike(self, start: int, stop: int) -> None:
         """Take the entries from `start` to before `stop` out of the index."""
@@ -457,7 +454,7 @@ class Pending:
         self.names_changed += 1
 
     def _room_for_rows(self, m: int) -> npt.NDArray[np.void]:
-        used = self._next - self._base
+        used = self.next_serial - self._base
         if used + m > len(self._rows):
             self._rows = entries.longer(self._rows, used, m)
         return self._rows[used : used + m]
@@ -468,11 +465,13 @@ class Pending:
         return self._words[self._n_words : self._n_words + m]
 
     def _give_back_rows(self) -> None:
-        gone = self._first - self._base
-        if gone > 64 and 2 * gone > self._next - self._base:
-            self._rows = np.concatenate((self._between(self._first, self._next), np.zeros(gone, dtype=ROW)))
-            self._index.forget(self._first)
-            self._base = self._first
+        gone = self.first - self._base
+        if gone > 64 and 2 * gone > self.next_serial - self._base:
+            self._rows = np.concatenate(
+                (self._between(self.first, self.next_serial), np.zeros(gone, dtype=ROW))
+            )
+            self._index.forget(self.first)
+            self._base = self.first
 
     def _give_back_words(self) -> None:
         """Close the gaps that settled and expired entries left in the words.
@@ -480,18 +479,18 @@ class Pending:
         This looks at every live entry: so only when the gaps are half of the words, at least `GAPS`, and at
         least one word for each live entry. (Labels that come soon leave many words, and few entries waiting.)
         """
-        lives = self._next - self._live
+        lives = self.next_serial - self._live
         gaps = self._n_words - self._held_words
         if gaps < max(GAPS, lives, self._n_words // 2):
             return
         self._own_rows()
-        rows = self._between(self._live, self._next)
+        rows = self._between(self._live, self.next_serial)
         self._words, self._n_words = entries.compacted(rows, self._words)
 
     @property
     def _held_words(self) -> int:
         """Return how many words belong to waiting entries: `bytes` minus the fixed cost of each entry."""
-        return (self.bytes - ENTRY_BYTES * (self._next - self._first) - self._text) // 8
+        return (self.bytes - ENTRY_BYTES * (self.next_serial - self.first) - self._text) // 8
 
     def _own_rows(self) -> None:
         """Let an image keep the current array of rows: copy it, once, before a change."""

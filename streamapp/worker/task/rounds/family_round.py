@@ -25,14 +25,14 @@ from core.model_table import Answers, JoinedTables
 from streamapp.worker.task.effects.effects import Effects
 from streamapp.worker.task.effects.record_error import RecordError
 from streamapp.worker.task.models.families import Surveyed
-from streamapp.worker.task.rounds.round_answers import PlainRun, RoundAnswers
+from streamapp.worker.task.rounds.round_answers import RoundAnswers
 from streamapp.worker.task.rounds.run_survey import RunSurvey, survey_runs
 from streamapp.worker.task.task import CODE, Task
 from streamapp.worker.task.task_config import TaskConfig
 from topics.codecs.compiled.small_runs import JoinedRuns
 from topics.columns.distinct import put_in_order
 from topics.columns.records import Ints64, Predictions, RawRecords
-from topics.columns.spans import TIMESTAMP, RecordSpans
+from topics.columns.spans import TIMESTAMP, RecordSpans, between
 
 logger = logging.getLogger(__name__)
 
@@ -90,35 +90,31 @@ class FamilyRounds:
         return step.outcome
 
 
-@dataclass(slots=True, eq=False)
-class _Joining:
-    """A run that takes part."""
-
-    number: int  # in the round
-    task: Task
-    position: int
-    rows: slice
-    pairs: slice
-    at: int  # among the joined runs
-    labels: int
-
-
 class _Step:
-    """One round."""
+    """One round. Runs are indices into the joined runs; those in `_runs` take part."""
 
     def __init__(
-        self, runs: list[_Joining], joined: JoinedRuns, surveyed: RunSurvey, slots: Ints64, kind: int
+        self,
+        work: Sequence[tuple[int, Task, RawRecords, int]],
+        runs: list[int],
+        joined: JoinedRuns,
+        surveyed: RunSurvey,
+        slots: Ints64,
+        kind: int,
     ) -> None:
-        self._runs, self._joined, self._surveyed, self._slots = runs, joined, surveyed, slots
+        """`work`: of each joined run its number in the round, its task, its records and its position."""
+        self._work, self._runs = work, runs
+        self._joined, self._surveyed, self._slots = joined, surveyed, slots
+        self._pairs = joined.pairs.tolist()
         self._kind = surveyed.family.kinds[kind]
         self.outcome = RoundOutcome()
         self._rows: Ints64 | None = None  # of the runs that take part; None: all
-        self._failed: set[int] = set()
+        self._failed: set[int] = set()  # places in `_runs`
 
     @staticmethod
     def of(work: Sequence[tuple[int, Task, RawRecords, int]], joined: JoinedRuns) -> _Step | None:
         """Return the step of the runs whose models are of one family and kind; None: fewer than two are."""
-        first, ends = joined.pairs.tolist(), joined.ends.tolist()
+        first = joined.pairs.tolist()
         of_pairs: list[int] = []
         for at, (_, task, _, _) in enumerate(work):
             of_pairs += task.models.keys.known(joined.texts[first[at] : first[at + 1]])
@@ -127,43 +123,35 @@ class _Step:
         if surveyed is None:
             return None
         kind = next((kind for kind in surveyed.kind if kind >= 0), -1)
-        runs = [
-            _Joining(
-                number,
-                task,
-                position,
-                slice(ends[at], ends[at + 1]),
-                slice(first[at], first[at + 1]),
-                at,
-                surveyed.labels[at],
-            )
-            for at, (number, task, _, position) in enumerate(work)
-            if surveyed.kind[at] == kind
-        ]
+        runs = [at for at, of_run in enumerate(surveyed.kind) if of_run == kind]
         if kind < 0 or len(runs) < 2:
             return None
-        if not runs[0].task.has_in_place(joined.features, int(slots[runs[0].pairs.start])):
+        if not work[runs[0]][1].has_in_place(joined.features, of_pairs[first[runs[0]]]):
             return None
-        return _Step(runs, joined, surveyed, slots, kind)
+        return _Step(work, runs, joined, surveyed, slots, kind)
+
+    def _slots_of(self, run: int) -> Ints64:
+        """Return int64[k]: the slots of the models of a run."""
+        return self._slots[self._pairs[run] : self._pairs[run + 1]]
 
     def begin(self) -> None:
         """Begin each run; a run in which event time is not steady is left out."""
         joined, times = self._joined, self._joined.spans.table[TIMESTAMP]
         first = times[joined.ends[:-1]].tolist()
         highest = np.maximum.reduceat(times, joined.ends[:-1]).tolist()
-        begun: list[_Joining] = []
+        begun: list[int] = []
         for run in self._runs:
-            raw, task = joined.runs[run.at], run.task
+            number, task, raw, _ = self._work[run]
             try:
-                if not task.begin_joined(raw.spans.timestamps, first[run.at], highest[run.at]):
+                if not task.begin_joined(raw, first[run], highest[run]):
                     continue
             except Exception:  # it has changed nothing
                 logger.exception("topic=%s partition=%d: a run cannot begin", raw.topic, raw.partition)
                 continue
             try:
-                task.will_change(self._slots[run.pairs])
+                task.will_change(self._slots_of(run))
             except Exception as error:  # noqa: BLE001 - of one run: the others go on
-                self.outcome.done[run.number] = error
+                self.outcome.done[number] = error
             else:
                 begun.append(run)
         self._runs = begun
@@ -177,24 +165,27 @@ class _Step:
         if not self._runs:
             return
         joined, surveyed, runs = self._joined, self._surveyed, self._runs
-        counts = [run.pairs.stop - run.pairs.start for run in runs]
-        table = np.arange(len(runs)).repeat(counts)
-        slots, model = self._slots, joined.pair.astype(np.int64)
-        x, weight, self._code, self._order = (
+        n_pairs, slots, model = joined.n_pairs, self._slots, joined.pair.astype(np.int64)
+        x, weight, self._code, self._order, self._ends = (
             joined.features.values,
             joined.weight,
             surveyed.code,
             surveyed.order,
+            joined.ends,
         )
-        if len(runs) < len(joined.runs):
-            self._rows = rows = _ranges([run.rows for run in runs])
-            pairs = _ranges([run.pairs for run in runs])
+        if len(runs) < len(self._work):
+            lengths = between(joined.ends)
+            takes_part = np.zeros(len(lengths), dtype=np.bool_)
+            takes_part[runs] = True
+            self._rows = rows = np.flatnonzero(takes_part.repeat(lengths))
+            pairs = np.flatnonzero(takes_part.repeat(n_pairs))
             place = np.empty(len(slots), dtype=np.int64)
             place[pairs] = np.arange(len(pairs))
-            model, slots = place[model[rows]], slots[pairs]
+            model, slots, n_pairs = place[model[rows]], slots[pairs], n_pairs[runs]
             x, weight, self._code, self._order = x[rows], weight[rows], self._code[rows], self._order[rows]
-        self._ends = np.array([0, *[run.rows.stop - run.rows.start for run in runs]]).cumsum()
-        tables = JoinedTables([run.task.models.table for run in runs], table, slots)
+            self._ends = _ends_of(lengths[runs])
+        table = np.arange(len(runs)).repeat(n_pairs)
+        tables = JoinedTables([self._work[run][1].models.table for run in runs], table, slots)
         tables.rooms = rooms
         start, n = 0, len(model)
         self._answers = Answers.to(n, tables.most_classes)
@@ -212,12 +203,11 @@ class _Step:
     def _fail(self, row: int, error: Exception) -> int:
         """Note that the run of a row failed; return the first row of the next run."""
         at = int(np.searchsorted(self._ends, row, side="right")) - 1
-        run = self._runs[at]
         if isinstance(error, RowError):
             failed = RecordError(row - int(self._ends[at]))
             failed.__cause__ = error.__cause__
             error = failed
-        self.outcome.done[run.number] = error
+        self.outcome.done[self._work[self._runs[at]][0]] = error
         self._failed.add(at)
         return int(self._ends[at + 1])
 
@@ -232,44 +222,47 @@ class _Step:
         """Let all runs fail that have not ended yet, and those that ended with answers only."""
         self.outcome.answers = None
         for run in self._runs:
-            self.outcome.done.setdefault(run.number, error)
+            self.outcome.done.setdefault(self._work[run][0], error)
 
     def end(self) -> None:
         """End each run that was answered."""
         if not self._runs:
             return
-        ends, answers = self._ends.tolist(), self._answers
+        ends, labels = self._ends.tolist(), self._surveyed.labels
         more = self._with_more()
         plain: list[int] = []
         for at, run in enumerate(self._runs):
             if at in self._failed:
                 continue
-            if at in more or run.task.waits_for_labels:
+            number, task, _, position = self._work[run]
+            if at in more or task.waits_for_labels:
                 try:
-                    self.outcome.done[run.number] = self._end_alone(run, slice(ends[at], ends[at + 1]))
+                    self.outcome.done[number] = self._end_alone(run, slice(ends[at], ends[at + 1]))
                 except Exception as error:  # noqa: BLE001 - of one run: the others go on
-                    self.outcome.done[run.number] = error
+                    self.outcome.done[number] = error
             else:
-                run.task.end_plain(ends[at + 1] - ends[at], run.labels, run.position)
+                task.end_plain(ends[at + 1] - ends[at], labels[run], position)
                 plain.append(at)
         if plain:
-            self.outcome.answers = self._joined_answers(plain, answers)
+            self.outcome.answers = self._joined_answers(plain)
 
     def _with_more(self) -> set[int]:
-        """Return the runs that lead to more than answers."""
+        """Return the places in `_runs` of the runs that lead to more than answers."""
         answers = self._answers
         rows = [event.row for event in answers.events]
         rows += answers.explanations
-        if np.count_nonzero(answers.asked):
+        if answers.asked.any():
             rows += np.flatnonzero(answers.asked).tolist()
         if not rows:
             return set()
         return set((np.searchsorted(self._ends, rows, side="right") - 1).tolist())
 
-    def _end_alone(self, run: _Joining, rows: slice) -> Effects:
-        """Return the effects of a run, and end its task."""
-        answers, first = self._answers, rows.start
-        slots, kind = self._slots[run.pairs][self._joined.pair[run.rows] - run.pairs.start], self._kind
+    def _end_alone(self, run: int, rows: slice) -> Effects:
+        """Return the effects of a run, and end its task; rows: of its answers."""
+        answers, joined, first = self._answers, self._joined, rows.start
+        _, task, raw, position = self._work[run]
+        pair = joined.pair[int(joined.ends[run]) : int(joined.ends[run + 1])]
+        slots = self._slots_of(run)[pair - self._pairs[run]]
         within = range(rows.start, rows.stop)
         own = Answers(
             answers.prediction[rows],
@@ -286,21 +279,23 @@ class _Step:
             {row - first: path for row, path in answers.explanations.items() if row in within},
             {row - first: seen for row, seen in answers.seen.items() if row in within},
         )
-        surveyed = Surveyed(slots, self._code[rows], run.labels, kind, self._order[rows])
-        return run.task.end_answered(
-            self._joined.runs[run.at], self._joined.part(run.at), surveyed, own, run.position
-        )
+        labels = self._surveyed.labels[run]
+        surveyed = Surveyed(slots, self._code[rows], labels, self._kind, self._order[rows])
+        return task.end_answered(raw, joined.part(run), surveyed, own, position)
 
-    def _joined_answers(self, plain: Sequence[int], answers: Answers) -> RoundAnswers | None:
-        """Return the answers of the runs `plain`."""
-        joined, kind = self._joined, self._kind
+    def _joined_answers(self, plain: Sequence[int]) -> RoundAnswers:
+        """Return the answers of the runs at the places `plain` in `_runs`."""
+        joined, kind, answers = self._joined, self._kind, self._answers
         prediction, probability, version = answers.prediction, answers.probability, answers.version
         order, rows, ends = self._order, self._rows, self._ends
         if len(plain) < len(self._runs):
-            chosen = _ranges([slice(int(ends[at]), int(ends[at + 1])) for at in plain])
+            lengths = between(ends)
+            is_plain = np.zeros(len(lengths), dtype=np.bool_)
+            is_plain[plain] = True
+            chosen = np.flatnonzero(is_plain.repeat(lengths))
             prediction, probability, version = prediction[chosen], probability[chosen], version[chosen]
             order, rows = order[chosen], chosen if rows is None else rows[chosen]
-            ends = np.cumsum([0, *[ends[at + 1] - ends[at] for at in plain]])
+            ends = _ends_of(lengths[plain])
         if kind.moved:
             old, places = (prediction, probability), (order, kind.codes, kind.columns)
             prediction, probability = np.empty_like(prediction), np.empty_like(probability)
@@ -310,11 +305,9 @@ class _Step:
             spans = RecordSpans(spans.buffer, spans.table.take(rows, axis=1))
             partitions, ids = partitions[rows], joined.ids_of(rows)
         predictions = Predictions(kind.classes, ids, prediction, probability, version)
-        return RoundAnswers([self._plain(at) for at in plain], ends, spans, partitions, predictions)
-
-    def _plain(self, at: int) -> PlainRun:
-        run = self._runs[at]
-        return PlainRun(run.number, run.task, run.rows.stop - run.rows.start, run.labels)
+        runs = [self._runs[at] for at in plain]
+        numbers, labels = [self._work[run][0] for run in runs], self._surveyed.labels
+        return RoundAnswers(numbers, [labels[run] for run in runs], ends, spans, partitions, predictions)
 
 
 def _part(answers: Answers, start: int) -> Answers:
@@ -330,6 +323,8 @@ def _part(answers: Answers, start: int) -> Answers:
     )
 
 
-def _ranges(slices: Sequence[slice]) -> Ints64:
-    """Return int64[m]: the indices in all slices."""
-    return np.concatenate([np.arange(part.start, part.stop) for part in slices])
+def _ends_of(lengths: Ints64) -> Ints64:
+    """Return int64[n + 1]: the first row of each of n runs that follow each other, and the end."""
+    ends = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=ends[1:])
+    return ends

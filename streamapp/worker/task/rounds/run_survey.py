@@ -31,19 +31,22 @@ def survey_runs(joined: JoinedRuns, families: Sequence[Families], slots: Ints64)
     families: of each run; slots: int64[pairs], below 0: there is no model.
     """
     first = joined.pairs.tolist()
-    of_run = [slots[first[number] : first[number + 1]] for number in range(len(families))]
+
+    def slots_of(number: int) -> Ints64:
+        return slots[first[number] : first[number + 1]]
+
     family = None
-    for own, mine in zip(families, of_run, strict=True):
-        if family is None and mine.min() >= 0:
-            family = own.resolve(mine)
+    for number, own in enumerate(families):
+        if slots_of(number).min() >= 0 and (family := own.resolve(slots_of(number))) is not None:
+            break
     if family is None:
         return None
     surveyed = _surveyed(joined, families, slots, family)
     if surveyed is None or OPEN not in surveyed.kind:
         return surveyed
-    for own, mine, kind in zip(families, of_run, surveyed.kind, strict=True):
-        if kind == OPEN and mine.min() >= 0:
-            own.resolve(mine)
+    for number, (own, kind) in enumerate(zip(families, surveyed.kind, strict=True)):
+        if kind == OPEN and slots_of(number).min() >= 0:
+            own.resolve(slots_of(number))
     return _surveyed(joined, families, slots, family)
 
 
@@ -54,7 +57,8 @@ def _surveyed(
     if codes is None:
         return None
     n, n_runs = len(joined), len(families)
-    heads = np.array([own.current() for own in families], dtype=np.int64)
+    generation = families[0].register.generation  # the tasks share it
+    heads = np.array([own.head if own.generation == generation else own.current() for own in families])
     places = np.array((slots, heads.repeat(joined.n_pairs)))
     rows = np.array((joined.pair, joined.label))
     kinds = np.array((family.kind, family.within))

@@ -31,7 +31,7 @@ Ints64 = npt.NDArray[np.int64]
 _FIRST_CAPACITY: Final = 16
 _WINDOW: Final = 1024  # slots that the clock hand passes at once
 _NBYTES: Final = Scale._fields.index("nbytes")
-_COLUMNS: Final = ("evicted", "_dirty", "_used", "_recent", "_size")
+_COLUMNS: Final = ("evicted", "dirty", "_used", "_recent", "_size")
 
 
 class ModelCache:
@@ -43,7 +43,7 @@ class ModelCache:
         self.n_evicted = 0
         self._table = table
         self._swap = SwapFile(memory.directory)
-        self._dirty = np.zeros(
+        self.dirty = np.zeros(
             _FIRST_CAPACITY, dtype=np.bool_
         )  # changed since they were written to the swap file
         self._used = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)  # since the last `evict_excess`
@@ -110,10 +110,6 @@ class ModelCache:
                 column = getattr(self, name)
                 setattr(self, name, np.concatenate((column, np.zeros(more, dtype=column.dtype))))
 
-    def changes(self, slots: Ints64) -> None:
-        """Mark models as about to change; evicted models are marked once they are loaded."""
-        self._dirty[slots] = True
-
     def put(self, slot: int, model: Model) -> None:
         """Replace a model."""
         if self._is_evicted(slot):
@@ -127,7 +123,7 @@ class ModelCache:
 
     def entered(self, slot: int) -> None:
         """Note that a slot has a new model."""
-        self._dirty[slot] = True
+        self.dirty[slot] = True
         self._used[slot] = self.limited
 
     def forget(self, slot: int) -> None:
@@ -138,7 +134,7 @@ class ModelCache:
             del self._plans[slot]
         self._count(slot, 0)
         self._swap.drop(slot)
-        self._dirty[slot] = self._used[slot] = self._recent[slot] = False
+        self.dirty[slot] = self._used[slot] = self._recent[slot] = False
         self._loaded.discard(slot)
 
     # -- before a run: models that it needs -----------------------------------------------------------------
@@ -240,9 +236,9 @@ class ModelCache:
 
     def _evict(self, slot: int) -> int:
         model = self._table.model(slot)
-        if self._dirty[slot] or not self._swap.holds(slot):
+        if self.dirty[slot] or not self._swap.holds(slot):
             self._swap.write(slot, model.ints)
-            self._dirty[slot] = False
+            self.dirty[slot] = False
             self.memory.written += model.nbytes
         freed = int(self._size[slot])
         if slot >= len(self._scales):

@@ -252,8 +252,8 @@ class Driver:
         self.seen.append(f"{tp.partition} lost {position} of {first}-{end}")
         return first if position < first else None
 
-    def _moved(self, partition: int, topic: str, position: int) -> None:
-        self.moved.append((partition, position))
+    def _moved(self, heads: Iterable[tuple[TP, int]]) -> None:
+        self.moved += [(tp.partition, position) for tp, position in heads]
 
     async def _commit(self, why: str) -> None:
         self.seen.append(f"commit {why}")

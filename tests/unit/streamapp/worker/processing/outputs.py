@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from types import SimpleNamespace
 from typing import Any
 
 from core.state_version import STATE_VERSION
 from streamapp.worker.journal.entry import Step
+from streamapp.worker.processing.results import Results
+from streamapp.worker.task.effects.effects import Effects
 from streamapp.worker.task.models.eviction.swap_file import SwapFileError
 from streamapp.worker.task.sources import SourceName
 from streamapp.worker.transport.runs import Run
@@ -39,6 +40,16 @@ class OffsetsTask(list[int]):
         self.outputs.closed += 1
         if self.outputs.tasks.get(self.partition) is self:
             del self.outputs.tasks[self.partition]
+
+
+class OffsetsResults(Results):
+    """The results of a run, which have a size and no outputs."""
+
+    size = 0
+
+    def __init__(self, run: Run, step: Step, input_bytes: int, rest: Run | None, size: int) -> None:
+        super().__init__(run, Effects(), [], step, input_bytes, rest)
+        self.size = size
 
 
 class Outputs:
@@ -138,7 +149,7 @@ class Outputs:
         source: Any = run.topic
         size = n_bytes + self.output_bytes * len(run.raw)
         step = Step(source, run.position)
-        return SimpleNamespace(run=run, rest=rest, size=size, step=step, input_bytes=n_bytes)
+        return OffsetsResults(run, step, n_bytes, rest, size)
 
     # -- sender
 

@@ -301,7 +301,7 @@ class Worker:
     def markers_up_to(self, position: int, topic: str = "instances", partition: int = 0) -> None:
         """The log has no record left before `position`: markers of transactions, or holes."""
         self.kafka.without_record.update(range(position))
-        self.manager.moved(partition, topic, position)
+        self.manager.moved([(TP(topic, partition), position)])
 
     def position_is_lost(self, position: int, first: int, end: int, partition: int = 0) -> int | None:
         """The log of instances has offsets from `first` to `end` only; return where reading goes on."""

@@ -49,7 +49,7 @@ class Story:
 
     async def begin(self, cut: ListCut) -> None:
         self.now += 1000.0
-        self.writer.note(0, 5.0, 0, self.now)
+        self.writer.note([(0, 0)], 5.0, self.now)
         self.positions += 10
         self.journal.ends[0] = self.positions
         await self.until(lambda: self.writer.due(self.now) == [0])
@@ -148,7 +148,7 @@ def test_no_partition_waits_while_others_are_written_twice() -> None:
 
         async def cut(number: int) -> None:
             s.now += 1000.0
-            s.writer.note(number, 5.0, 0, s.now)
+            s.writer.note([(number, 0)], 5.0, s.now)
             await s.until(lambda: number in s.writer.due(s.now))
             s.writer.cut(number)
             s.writer.begin(number, ListCut({"a": b"1"}), at(instances=1), "{}")
@@ -241,7 +241,7 @@ def test_a_stop_waits_for_nothing_that_will_be_tried_again(
             s.journal.away = what == "rests"
             if what == "asks":
                 s.journal.answers.clear()
-            s.writer.note(0, 5.0, 0, 1000.0)
+            s.writer.note([(0, 0)], 5.0, 1000.0)
             assert s.writer.due(1000.0) == []
         if what != "asks":
             await s.until(lambda: "the broker is away" in caplog.text)
@@ -258,7 +258,7 @@ def test_where_the_journal_ends_is_asked_again_after_a_while(monkeypatch: pytest
     async def story(s: Story) -> None:
         s.add()
         s.journal.away = True
-        s.writer.note(0, 5.0, 0, 1000.0)
+        s.writer.note([(0, 0)], 5.0, 1000.0)
         assert s.writer.due(1000.0) == []
         await s.writer.changed.wait()
         s.journal.away = False
@@ -348,7 +348,7 @@ def test_nothing_is_cut_before_this_incarnation_has_left_something_in_the_journa
     async def story(s: Story) -> None:
         s.writer.add(0, Base(), 1)
         s.writer.live(0)
-        s.writer.note(0, 100.0, 0, 0.0)
+        s.writer.note([(0, 0)], 100.0, 0.0)
         await settled()
         assert s.writer.due(1e9) == []
         s.writer.moved(0)
@@ -367,7 +367,7 @@ def test_a_writer_that_is_stopped_writes_nothing_any_more() -> None:
         writes = s.table.writes
         assert cut.abandoned
         await settled()
-        s.writer.note(0, 5.0, 0, s.now)
+        s.writer.note([(0, 0)], 5.0, s.now)
         assert (s.table.writes, s.writer.ready(), s.writer.due(s.now + 1e6)) == (writes, [], [])
 
     run(story)

@@ -190,7 +190,7 @@ def test_rows_are_copied_once_for_an_image_and_not_without_one() -> None:
         """Close gaps; return whether the rows were moved."""
         pending.keep(kept([f"{name}{i}" for i in range(20)], width=100))
         rows = pending._rows
-        pending.settle_open(np.arange(pending._next - 20, pending._next))
+        pending.settle_open(np.arange(pending.next_serial - 20, pending.next_serial))
         pending.checkpoint()
         assert pending._n_words == 0
         return pending._rows is not rows
