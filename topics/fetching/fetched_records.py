@@ -19,7 +19,10 @@ from topics.fetching.old_formats import SMALLEST, OldBatch
 HEAD_BYTES: Final = 61
 """Bytes of the head of a batch of format v2."""
 
-_OFFSET_AND_LENGTH: Final = Struct(">qi")
+_LENGTH: Final = Struct(">i")
+"""Bytes of a batch after its offset and this length."""
+_LENGTH_AT: Final = 8
+_FIRST_BYTES: Final = 12
 _MAGIC_AT: Final = 16
 _V2: Final = 2
 
@@ -30,27 +33,29 @@ class FetchedRecords:
     def __init__(self, log: bytes) -> None:
         """`log` holds the batches."""
         self.log = log
+        self.size = len(log)
         self.start = 0
         self.end = 0
         """End of the last batch taken."""
-        self._next = self._end_of(0)
 
     def size_in_bytes(self) -> int:
-        return len(self.log)
+        return self.size
 
     def has_next(self) -> bool:
-        return self._next is not None
+        """Return whether all of the next batch is here."""
+        body = self.size - self.end - _FIRST_BYTES
+        return body >= 0 and body >= _LENGTH.unpack_from(self.log, self.end + _LENGTH_AT)[0]
 
     def next_batch(self) -> Any:
         """Return the next batch, or None; raise CorruptRecordException if it is too short for any format."""
-        if self._next is None:
+        if not self.has_next():
             return None
-        start, end = self.end, self._next
+        start = self.end
+        end: int = start + _FIRST_BYTES + _LENGTH.unpack_from(self.log, start + _LENGTH_AT)[0]
         if end - start < SMALLEST:
             message = f"a batch of {end - start} bytes must have {SMALLEST} at least"
             raise CorruptRecordException(message)
         self.start, self.end = start, end
-        self._next = self._end_of(end)
         if self.log[start + _MAGIC_AT] == _V2 and end - start >= HEAD_BYTES:
             return DefaultRecordBatch(memoryview(self.log)[start:end])
         return OldBatch(self.log, start, end)
@@ -58,14 +63,6 @@ class FetchedRecords:
     def go_on_at(self, end: int) -> None:
         """Continue after batches that end at `end`, and were read from the bytes."""
         self.start = self.end = end
-        self._next = self._end_of(end)
-
-    def _end_of(self, start: int) -> int | None:
-        """Return the end of the batch that begins at `start`; None: not all of it is here."""
-        if len(self.log) - start < _OFFSET_AND_LENGTH.size:
-            return None
-        end: int = start + _OFFSET_AND_LENGTH.size + _OFFSET_AND_LENGTH.unpack_from(self.log, start)[1]
-        return end if end <= len(self.log) else None
 
 
 def keep_bytes() -> None:

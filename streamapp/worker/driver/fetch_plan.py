@@ -83,16 +83,11 @@ class FetchPlan:
         waiting, most = self._fetcher._records, self._fetcher._max_partition_fetch_bytes
         requested = []
         for topic, partitions in _rotated(topics, turn):
-            rows = []
-            for number, tp, state in _rotated(partitions, turn // len(topics)):
-                if tp in waiting:
-                    continue
-                position = state._position
-                if position is None or state._paused:
-                    return None
-                rows.append((number, position, most))
-            if rows:
-                requested.append((topic, rows))
+            asked = [row for row in _rotated(partitions, turn // len(topics)) if row[1] not in waiting]
+            if [state for _, _, state in asked if state._position is None or state._paused]:
+                return None
+            if asked:
+                requested.append((topic, [(number, state._position, most) for number, _, state in asked]))
         return requested
 
     def _request(self, topics: list[tuple[str, list[tuple[int, int, int]]]]) -> FetchRequest:

@@ -297,12 +297,13 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         limit = self.limit
         results: list[tuple[TP, Any, Any, int | None]] = []
         left_over: set[TP] = set()
-        in_turn: Iterable[tuple[TP, int]] = positions.items()
         if self._left_over:
-            in_turn = sorted(in_turn, key=lambda item: item[0] not in self._left_over)
-        states, waiting = assignment._tp_state, fetcher._records
-        for tp, ours in in_turn:
-            state = states.get(tp)
+            positions = dict(sorted(positions.items(), key=lambda item: item[0] not in self._left_over))
+        waiting = fetcher._records
+        # A turn looks at each topic of each partition, and calls functions for those with records only.
+        for (tp, ours), state in zip(
+            positions.items(), map(assignment._tp_state.get, positions), strict=True
+        ):
             if state is None:
                 continue
             if state._position != ours:  # or there is none

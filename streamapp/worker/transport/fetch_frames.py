@@ -21,9 +21,9 @@ _ROW: Final = Struct(">iiqqi")
 """Partition, epoch of its leader, position, first offset of the log, most bytes."""
 _ANSWER: Final = Struct(">ihii")
 """Milliseconds by which the broker throttles, error, session, number of topics."""
-_PARTITION: Final = Struct(">ihqqqi")
+_PARTITION: Final = Struct(">ihqqqiii")
 """Partition, error, high watermark, last stable offset, first offset of the log, number of aborted
-transactions."""
+transactions; if there are none, preferred replica and bytes of the records."""
 _ABORTED: Final = Struct(">qq")
 _HEADER: Final = Struct(">hhih")
 """Key and version of the request, its number, bytes of the name of the client."""
@@ -108,15 +108,15 @@ def _read(frame: bytes) -> tuple[int, int, int, list[tuple[str, list[tuple[Any, 
         at += _INT.size
         rows = []
         for _ in range(n_partitions):
-            *head, n_aborted = _PARTITION.unpack_from(frame, at)
+            *head, n_aborted, replica, size = _PARTITION.unpack_from(frame, at)
             at += _PARTITION.size
-            aborted = None
-            if n_aborted >= 0:
+            aborted: list[tuple[Any, ...]] | None = [] if n_aborted >= 0 else None
+            if n_aborted > 0:
+                at -= _RECORDS.size
                 end = at + n_aborted * _ABORTED.size
-                aborted = [*_ABORTED.iter_unpack(frame[at:end])] if n_aborted else []
-                at = end
-            replica, size = _RECORDS.unpack_from(frame, at)
-            at += _RECORDS.size
+                aborted = [*_ABORTED.iter_unpack(frame[at:end])]
+                replica, size = _RECORDS.unpack_from(frame, end)
+                at = end + _RECORDS.size
             records = None
             if size >= 0:
                 records = frame[at : at + size]

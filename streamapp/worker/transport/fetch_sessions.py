@@ -21,6 +21,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, Final
 
 from aiokafka.errors import for_code
@@ -34,6 +35,9 @@ FIRST_VERSION: Final = 7
 NO_SESSION: Final = 0
 INITIAL_EPOCH: Final = 0
 """Epoch of a request that begins a session; if it has the number of a session, that one ends."""
+
+UNKNOWN: Final = -1
+"""Of a consumer: its number as a replica, the epoch of a leader, and the first offset of a log."""
 
 MOST_EPOCHS: Final = (1 << 31) - 1
 
@@ -82,9 +86,17 @@ class SessionRequest(FetchRequest):  # type: ignore[misc]  # aiokafka's has no t
         """Return the request as aiokafka's structure of a version."""
         if request_struct_class.API_VERSION < FIRST_VERSION:
             return self._whole.build(request_struct_class)
-        # The same structure, with shorter ways from and to bytes.
-        quick = request_struct_class is FetchRequest_v11
-        built = super().build(FetchFrame if quick else request_struct_class)
+        if (
+            request_struct_class is FetchRequest_v11
+        ):  # the same structure, with shorter ways from and to bytes
+            topics = [
+                (topic, [(number, UNKNOWN, at, UNKNOWN, most) for number, at, most in rows])
+                for topic, rows in self._topics
+            ]
+            limits = self._max_wait_ms, self._min_bytes, self._max_bytes, self._isolation_level
+            session = self._number, self._epoch
+            return FetchFrame(UNKNOWN, *limits, *session, topics, self._forgotten, self._rack_id)
+        built = super().build(request_struct_class)
         built.session_id, built.session_epoch = self._number, self._epoch
         built.forgotten_topics_data = self._forgotten
         return built
@@ -164,8 +176,13 @@ class FetchSessions:
 
 def _continued(request: Any, session: Session, rows: dict[Place, Row]) -> SessionRequest:
     """Return the next request of a session."""
-    changed = [(topic, (number, *row)) for (topic, number), row in rows.items() - session.rows.items()]
-    forgotten = session.rows.keys() - rows.keys()
+    before = session.rows
+    changed = [
+        (place[0], (place[1], *row))
+        for place, row in rows.items()
+        if place not in before or before[place] != row
+    ]
+    forgotten = [place for place in before if place not in rows]
     return SessionRequest(request, session.number, session.epoch, _by_topic(changed), _by_topic(forgotten))
 
 
@@ -175,5 +192,5 @@ def _rows_of(request: Any) -> dict[Place, Row]:
 
 def _by_topic(pairs: Iterable[tuple[str, Any]]) -> list[tuple[str, list[Any]]]:
     """Return the second elements of pairs by topic."""
-    groups = itertools.groupby(sorted(pairs), key=lambda pair: pair[0])
+    groups = itertools.groupby(sorted(pairs), key=itemgetter(0))
     return [(topic, [value for _, value in group]) for topic, group in groups]

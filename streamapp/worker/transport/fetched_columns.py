@@ -123,7 +123,7 @@ def decode_small(
     logs = [fetched[number][0]._records.log for number in numbers]
     buffer = b"".join(logs)
     places = np.empty((len(logs), 3), dtype=np.int64)
-    places[:, 1] = np.cumsum([len(log) for log in logs])
+    places[:, 1] = np.cumsum([*map(len, logs)])
     places[0, 0], places[1:, 0] = 0, places[:-1, 1]
     places[:, 2] = [fetched[number][0].next_fetch_offset for number in numbers]
     table = np.empty((ROWS, len(buffer) // SMALLEST_RECORD), dtype=np.int64)
@@ -139,7 +139,7 @@ def decode_small(
             continue
         records, log_end = fetched[number]
         records._records_iterator = None  # as in `decode`
-        records._records.go_on_at(len(records._records.log))
+        records._records.go_on_at(records._records.size)
         records.next_fetch_offset = position
         spans = RecordSpans(buffer, table[:, start : start + n], *sizes)
         columns[number] = FetchedColumns(spans, position, log_end)
@@ -154,7 +154,7 @@ def _is_small(records: Any) -> bool:
         return False
     if records._aborted_transactions or records._aborted_producers:
         return False
-    return len(memory.log) <= _SMALL
+    return memory.size <= _SMALL
 
 
 def has_more(records: Any) -> bool:
