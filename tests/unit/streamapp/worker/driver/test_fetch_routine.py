@@ -80,33 +80,19 @@ def tell(story: Callable[[Story], Awaitable[None]]) -> None:
     asyncio.run(whole())
 
 
-def test_the_end_of_a_request_wakes_readers_and_is_planned_with() -> None:
+@pytest.mark.parametrize("has_records", [True, False])
+def test_the_end_of_a_request_is_planned_with_and_its_records_wake_readers(has_records: bool) -> None:
     async def story(it: Story) -> None:
         waiter = it.fetcher._create_fetch_waiter()
 
         async def answer() -> bool:
-            return True
+            return has_records
 
         it.plans, it.answer = [FETCH, NOTHING], answer
         it.assign()
         assert [await it.planned.get(), await it.planned.get()] == [set(), set()]
-        assert waiter.done(), "records have come"
+        assert waiter.done() == has_records
         assert not it.fetcher._pending_tasks
-
-    tell(story)
-
-
-def test_an_answer_without_records_wakes_no_reader() -> None:
-    async def story(it: Story) -> None:
-        waiter = it.fetcher._create_fetch_waiter()
-
-        async def answer() -> bool:
-            return False
-
-        it.plans, it.answer = [FETCH, NOTHING], answer
-        it.assign()
-        assert [await it.planned.get(), await it.planned.get()] == [set(), set()]
-        assert not waiter.done()
         waiter.cancel()
 
     tell(story)

@@ -17,15 +17,20 @@ def lost() -> AbortedError:
     return AbortedError("1 record was not delivered")
 
 
+async def abort_of_partition_0(w: Worker, values: tuple[bytes, ...] = ()) -> None:
+    """Commit a record of partition 1, then lose one of partition 0 by an abort; `values`: of the former."""
+    await w.assign(0, 1)
+    await w.deliver(0, partition=1, values=values)
+    await w.commit("all of partition 1")
+    await w.deliver(0)
+    w.lose_membership()
+    await w.commit()
+
+
 @GUARANTEES
 def test_an_aborted_transaction_drops_what_it_undid_and_joins_the_group_again(exactly_once: bool) -> None:
     async def story(w: Worker) -> None:
-        await w.assign(0, 1)
-        await w.deliver(0, partition=1)
-        await w.commit("all of partition 1")
-        await w.deliver(0)
-        w.lose_membership()
-        await w.commit()
+        await abort_of_partition_0(w)
         assert (w.group.epoch, w.offsets, w.ended) == (2, {("instances", 1): 1}, None)
         assert (w.kafka.aborts, w.group.rejoined, w.here, w.outputs.closed) == (1, 1, [1], 1)
         assert w.metric(ABORTED) == 1
@@ -43,12 +48,7 @@ def test_an_aborted_transaction_drops_what_it_undid_and_joins_the_group_again(ex
 @GUARANTEES
 def test_a_task_that_another_worker_left_behind_meanwhile_does_not_stay(exactly_once: bool) -> None:
     async def story(w: Worker) -> None:
-        await w.assign(0, 1)
-        await w.deliver(0, partition=1)
-        await w.commit("all of partition 1")
-        await w.deliver(0)
-        w.lose_membership()
-        await w.commit()
+        await abort_of_partition_0(w)
         assert w.here == [1]
         w.kafka.another_worker_commits(1, instances=3)
         w.join_again()
@@ -60,12 +60,7 @@ def test_a_task_that_another_worker_left_behind_meanwhile_does_not_stay(exactly_
 
 def test_nothing_of_a_task_that_stays_is_committed_before_it_is_assigned_again() -> None:
     async def story(w: Worker) -> None:
-        await w.assign(0, 1)
-        await w.deliver(0, partition=1)
-        await w.commit("all of partition 1")
-        await w.deliver(0)
-        w.lose_membership()
-        await w.commit()
+        await abort_of_partition_0(w)
         w.kafka.member = ME
         w.markers_up_to(5, partition=1)
         await w.commit("partitions revoked")
@@ -79,12 +74,7 @@ def test_a_stop_after_an_abort_does_not_wait_for_a_snapshot_that_cannot_be_taken
     exactly_once: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def story(w: Worker) -> None:
-        await w.assign(0, 1)
-        await w.deliver(0, partition=1)
-        await w.commit("all of partition 1")
-        await w.deliver(0)
-        w.lose_membership()
-        await w.commit()
+        await abort_of_partition_0(w)
         assert w.here == [1]
         await w.stop()
         assert (w.ended, w.kafka.aborts) == (None, 1)
@@ -95,12 +85,7 @@ def test_a_stop_after_an_abort_does_not_wait_for_a_snapshot_that_cannot_be_taken
 
 def test_a_task_that_stays_gets_its_snapshot_after_it_is_assigned_again() -> None:
     async def story(w: Worker) -> None:
-        await w.assign(0, 1)
-        await w.deliver(0, partition=1, values=(bytes(SNAPSHOT_BYTES),))
-        await w.commit("all of partition 1")
-        await w.deliver(0)
-        w.lose_membership()
-        await w.commit()
+        await abort_of_partition_0(w, values=(bytes(SNAPSHOT_BYTES),))
         assert (w.here, w.tick_due()) == ([1], None)
         w.join_again()
         await w.assign(0, 1)
