@@ -42,7 +42,7 @@ from faust.types import TP
 from benchmarks.peers.job import LINGER_MS
 from benchmarks.rig.broker import broker
 from benchmarks.rig.consumed_messages import MessageQueue
-from benchmarks.rig.process import Child, python
+from benchmarks.rig.process import Child, await_while_running, python
 from benchmarks.rig.visible import Cluster
 from streamapp.worker.app import FETCH
 from streamapp.worker.driver.fetch_routine import FetchRoutine
@@ -272,11 +272,9 @@ def produced(
     words += ["--linger-ms", str(linger_ms)]
     with (
         TemporaryDirectory(prefix="grove-bench-") as folder,
-        Child(python("-m", "benchmarks.rig.steady", *words), Path(folder) / "producer") as child,
+        Child(python("-m", "benchmarks.rig.steady", *words), log := Path(folder) / "producer") as child,
     ):
-        while not (Path(folder) / "producer").read_bytes():  # its start: all records are encoded
-            child.check()
-            time.sleep(0.1)
+        await_while_running(lambda: bool(log.read_bytes()), child)  # its start: all records are encoded
         yield child
 
 

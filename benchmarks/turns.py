@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 import uuid
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +23,7 @@ from typing import Any
 from benchmarks.consumers import produced
 from benchmarks.rig.broker import PARTITIONS, broker, topics
 from benchmarks.rig.latency import await_groups
-from benchmarks.rig.process import Child, python
+from benchmarks.rig.process import Child, await_while_running, python
 from benchmarks.rig.systems import GUARANTEES, OURS, Options, worker_environment
 from benchmarks.rig.visible import Cluster
 from streamapp.worker.compile_ahead import warm_kernels
@@ -52,10 +51,7 @@ def measure(options: argparse.Namespace, bootstrap: str) -> dict[str, Any]:
         with Child(command, folder / "worker.log", environment) as worker:
             await_groups(cluster, {OURS: worker}, {OURS: group})
             with produced(source, options.rate, lasts) as producer:
-                while not file.exists():  # the rename that ends the measurement
-                    worker.check()
-                    producer.check()
-                    time.sleep(0.2)
+                await_while_running(file.exists, worker, producer)  # a rename ends the measurement
                 counts: dict[str, Any] = json.loads(file.read_text())
         return counts
 

@@ -6,13 +6,15 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 TICK = 1.0 / os.sysconf("SC_CLK_TCK")
 TERM_SECONDS = 30.0
+LOOK_SECONDS = 0.1
 
 
 class ChildFailed(RuntimeError):
@@ -85,6 +87,14 @@ class Child:
     def peak_mib(self) -> float:
         """Return the largest resident set so far, in MiB."""
         return peak_mib(self.pid)
+
+
+def await_while_running(is_done: Callable[[], bool], *children: Child) -> None:
+    """Return once `is_done` returns True; ChildFailed if one of the processes ends before."""
+    while not is_done():
+        for child in children:
+            child.check()
+        time.sleep(LOOK_SECONDS)
 
 
 def peak_mib(pid: int) -> float:
