@@ -263,6 +263,7 @@ class TransactionalSender(Sender):
         try:
             self._client_calls.run(lambda: call(*arguments, seconds))
         except AbandonedCallError:
+            self._client_calls.end()  # a call that returns after all must not leave a waiting thread
             self._client_calls = ClientCalls()
             message = (
                 f"the Kafka client has not returned from a call for {MAX_CHECKS * CHECK_S:g} s, though it "

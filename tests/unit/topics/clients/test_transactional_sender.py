@@ -144,12 +144,18 @@ def test_an_abort_behind_a_step_that_has_not_come_to_an_end_gets_a_new_client_at
 def test_a_call_that_never_returns_is_abandoned_and_the_client_replaced(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """librdkafka loses the answer to it when a coordinator goes away."""
+    """librdkafka loses the answer to it when a coordinator goes away.
+
+    If it returns after all, its thread ends: a broker's restart can cost one such call, and a worker lives
+    for many restarts.
+    """
     never = threading.Event()
+    threads = []
 
     class Hung(StuckProducer):
         def send_offsets_to_transaction(self, positions: Any, group: bytes, timeout: float) -> None:
             self.steps.append("offsets")
+            threads.append(threading.current_thread())
             never.wait()
 
         def abort_transaction(self, timeout: float) -> None:
@@ -168,6 +174,9 @@ def test_a_call_that_never_returns_is_abandoned_and_the_client_replaced(
     assert sender._producer is not hung
     assert (sender.in_transaction, sender.is_open) == (False, False)
     never.set()
+    for thread in threads:
+        thread.join(10)
+    assert [thread.is_alive() for thread in threads] == [False]
     sender.close()
 
 
