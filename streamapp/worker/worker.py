@@ -32,6 +32,7 @@ from streamapp.worker.app import add_parts, create_app, driver_of
 from streamapp.worker.compile_ahead import tell_ready
 from streamapp.worker.control import DRAIN
 from streamapp.worker.driver.faust_app import App
+from streamapp.worker.freed_memory import keep_giving_back
 from streamapp.worker.gauges import memory_counts, sender_gauges, task_gauges, token_gauges
 from streamapp.worker.group_check import check_group
 from streamapp.worker.journal.log import JournalLog
@@ -278,7 +279,7 @@ def run_app(app: App, loop: asyncio.AbstractEventLoop, health: Health) -> int:
     """Run the app until it ends; return the exit code. Raises an error that an operator can fix."""
     worker = Worker(app, loop=loop, health=health)
     watches = health.keep_beating(), health.keep_watching_disk(), health.keep_watching_memory()
-    watching = [loop.create_task(watch) for watch in watches]
+    watching = [loop.create_task(watch) for watch in (*watches, keep_giving_back())]
     try:
         worker.execute_from_commandline()
     except SystemExit as end:

@@ -1,52 +1,47 @@
-"""Memory of tasks and restores that ended goes back to the system."""
-
-from __future__ import annotations
+"""Memory that a worker has freed goes back to the system while the worker runs."""
 
 import asyncio
-import ctypes
-import gc
-import threading
-import weakref
+import contextlib
+import platform
 from pathlib import Path
 
 import pytest
 
-from streamapp.worker.freed_memory import give_back
-from tests.topology.partition import ALWAYS, Partition, config
+from streamapp.worker import freed_memory
+from streamapp.worker.freed_memory import keep_giving_back
 
-MIB = 1 << 20
+BLOCKS, BLOCK_BYTES, KEPT = 4_000, 16_384, 8
 
 
 def resident() -> int:
-    """Return the bytes of this process that are in memory."""
-    return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * 4096
+    """Return the resident memory of this process in bytes."""
+    status = Path("/proc/self/status").read_text()
+    return 1024 * next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS:"))
 
 
-def test_models_of_a_task_that_left_are_freed() -> None:
-    partition = Partition(config(ALWAYS))
-    partition.instances({"features": {"x": 1}})
-    models = weakref.ref(partition.task.models)
-    gc.disable()
-    try:
-        del partition
-        asyncio.run(give_back())
-        assert models() is None
-    finally:
-        gc.enable()
-
-
-@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="malloc_trim is glibc's")
-def test_memory_that_a_thread_has_freed_leaves_the_process() -> None:
-    """The last block is in use, so glibc cannot shorten the arena by itself."""
-    kept: list[bytes] = []
-
-    def restore() -> None:
-        blocks = [bytes([1]) * 65_000 for _ in range(1000)]
-        kept.append(blocks[-1])
-
-    thread = threading.Thread(target=restore)
-    thread.start()
-    thread.join()
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="malloc_trim is glibc's")
+def test_free_pages_between_pages_in_use_are_returned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """glibc returns only the end of its heap by itself, and each eighth block here is in use."""
+    blocks = [bytearray(BLOCK_BYTES) for _ in range(BLOCKS)]
+    in_use = blocks[::KEPT]
+    blocks.clear()
     before = resident()
-    asyncio.run(give_back())
-    assert before - resident() > 30 * MIB
+
+    async def until_trimmed() -> None:
+        trimmed = asyncio.Event()
+        loop, trim = asyncio.get_running_loop(), freed_memory.trim
+
+        def and_tell() -> None:
+            trim()
+            loop.call_soon_threadsafe(trimmed.set)
+
+        monkeypatch.setattr(freed_memory, "trim", and_tell)
+        giving_back = asyncio.create_task(keep_giving_back(0.0))
+        await trimmed.wait()
+        giving_back.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await giving_back
+
+    asyncio.run(until_trimmed())
+    assert resident() < before - BLOCKS * BLOCK_BYTES // 2
+    assert len(in_use) == BLOCKS // KEPT
