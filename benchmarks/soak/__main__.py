@@ -31,11 +31,15 @@ from benchmarks.soak.traffic import SPECS, Traffic
 from core.spec import Spec
 from streamapp.embedded import EmbeddedBroker
 from streamapp.worker.compile_ahead import warm_kernels
+from topics.definitions import HOUR_MS
 
 PREFIX: Final = "soak."
 GROUP: Final = "soak"
 SEGMENTS: Final = {"segment.bytes": str(MIB)}
 """Of the journal and of the snapshots: Kafka frees space only in whole segments."""
+
+MARKS: Final = {"delete.retention.ms": str(HOUR_MS // 20)}
+"""Of the snapshots, which come twenty times as often as by default."""
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -103,8 +107,8 @@ def run(options: argparse.Namespace, directory: Path, broker: EmbeddedBroker) ->
     place = Installation(servers, PREFIX, GROUP)
     place.create_topics()
     names, reconnect_s = place.names, options.seconds / (options.reconnects + 1)
-    for topic in (names.journal, names.snapshots):
-        configure(servers, topic, SEGMENTS)
+    configure(servers, names.journal, SEGMENTS)
+    configure(servers, names.snapshots, SEGMENTS | MARKS)
     environment = {
         **place.environment("exactly_once"),
         "GROVE_PENDING_TTL_MS": str(int(options.life * 1000 / 2)),
