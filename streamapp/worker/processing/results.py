@@ -87,7 +87,7 @@ class PartOfResults(Results):
 
     def note_in(self, ledger: Ledger) -> None:
         """Note the run in the ledger of its partition."""
-        ledger.note_plain("instances", self.run.position, len(self.run.raw))
+        ledger.note_plain("instances", self.run.position, self.run.raw.spans.table.shape[1])
 
     @property
     def effects(self) -> Effects:  # type: ignore[override]

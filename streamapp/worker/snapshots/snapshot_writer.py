@@ -126,31 +126,27 @@ class PartitionSnapshots:
         self._base = base
         self._incarnation = incarnation
         self._sequence = 0
-        self._writing: _Writing | None = None
+        self.writing: _Writing | None = None  # the snapshot under way
 
     @property
     def dropped(self) -> bool:
         return self._gone.is_set()
 
     @property
-    def idle(self) -> bool:
-        return self._writing is None
-
-    @property
     def began(self) -> float:
         """When the snapshot under way began; there is one."""
-        assert self._writing is not None
-        return self._writing.began
+        assert self.writing is not None
+        return self.writing.began
 
     @property
     def has_changed(self) -> bool:
         """Whether a snapshot taken now would differ from the newest complete one, and can be taken."""
-        changed = not self.idle or (self.moved and self.schedule.is_dirty)
+        changed = self.writing is not None or (self.moved and self.schedule.is_dirty)
         return changed and self.live.is_set() and not self.unreachable
 
     @property
     def manifest(self) -> Manifest | None:
-        return self._writing.manifest if self._writing else None
+        return self.writing.manifest if self.writing else None
 
     def drop(self) -> None:
         """Stop all snapshots of the partition: its task was dropped."""
@@ -160,18 +156,18 @@ class PartitionSnapshots:
 
     def abandon(self) -> None:
         """Stop the snapshot under way; its contents count as changed."""
-        if self._writing is not None:
-            self._writing.cut.abandon()
-            self._writing = None
+        if self.writing is not None:
+            self.writing.cut.abandon()
+            self.writing = None
 
     def begin(self, cut: TaskCut, positions: Positions, start: int, config: str) -> None:
         """Begin to write a task that was cut at committed positions."""
         self._sequence += 1
-        self._writing = _Writing(cut, positions, start, config, began=time.monotonic())
+        self.writing = _Writing(cut, positions, start, config, began=time.monotonic())
 
     async def write(self, number: int, table: Table, tasks_lock: asyncio.Lock) -> None:
         """Write the rest of the snapshot under way, whenever the partition is live."""
-        writing = self._writing
+        writing = self.writing
         if writing is None:
             return
         pieces = writing.cut.pieces()
@@ -265,7 +261,7 @@ class PartitionSnapshots:
         Return the keys that are not needed any more, where the journal may be truncated (None: nowhere), and
         how many seconds the snapshot took.
         """
-        writing, old = self._writing, self._base
+        writing, old = self.writing, self._base
         assert writing is not None
         assert writing.index is not None
         garbage = list(old.garbage)
@@ -276,7 +272,7 @@ class PartitionSnapshots:
         if old.manifest is not None:
             later += index_keys(old.manifest)
         self._base = Base(writing.index, manifest, later)
-        self._writing = None
+        self.writing = None
         writing.cut.done()
         self.schedule.written(writing.work, now)
         seconds = time.monotonic() - writing.began
@@ -379,7 +375,7 @@ class SnapshotWriter:
             return due
         for number, partition in self._partitions.items():
             # An incarnation without a record in the journal may not be the only one with its number.
-            cuttable = partition.idle and partition.moved and partition.live.is_set()
+            cuttable = partition.writing is None and partition.moved and partition.live.is_set()
             if cuttable and partition.schedule.is_due(now, at_once=self._finishing):
                 if partition.start is None:
                     self._look_for_start(number, partition)
@@ -393,7 +389,7 @@ class SnapshotWriter:
 
     def ready(self) -> list[int]:
         """Return the partitions with a manifest to commit."""
-        return [number for number, state in self._partitions.items() if state.manifest is not None]
+        return [number for number, state in self._partitions.items() if state.writing and state.manifest]
 
     def moved(self, number: int) -> None:
         """Note that the journal has an entry of a partition."""
@@ -467,7 +463,7 @@ class SnapshotWriter:
             waiting = [
                 (number, partition)
                 for number, partition in self._partitions.items()
-                if not partition.idle and partition.manifest is None and partition.live.is_set()
+                if partition.writing is not None and partition.manifest is None and partition.live.is_set()
             ]
             if not waiting:
                 return

@@ -266,21 +266,16 @@ class Task:
         else:
             self._next_before, self._plain_before = dict(self.next), self._plain
             state.time.mark()
-        clock, pending, now = state.time, state.pending, state.time.clock
-        if now is not None and clock.trusts(highest):
-            if pending.tick_of(highest if highest > now else now) != pending.tick:
-                return False
-            self._time = raw, now, first
-            clock.ascend(highest)
-            return True
-        before, is_steady = clock.state(), False
+        clock, pending, before, is_steady = state.time, state.pending, state.time.clock, False
         try:
-            time = clock.follow(raw.timestamps)
-            if time is not None and pending.tick_of(time.first) == pending.tick == pending.tick_of(time.last):
-                self._time, is_steady = time, True
+            if before is not None and clock.ascend(highest):
+                self._time, is_steady = (raw, before, first), pending.tick_of(clock.now) == pending.tick
+            elif (time := clock.follow(raw.timestamps)) is not None:
+                is_steady = pending.tick_of(time.first) == pending.tick == pending.tick_of(time.last)
+                self._time = time
         finally:
             if not is_steady:
-                clock.restore(before)
+                clock.rollback()
         return is_steady
 
     def will_change(self, slots: Ints64) -> None:

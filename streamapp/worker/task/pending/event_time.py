@@ -131,8 +131,7 @@ class EventTime:
     def advance(self, timestamps: Sequence[int]) -> RunTime:
         """Move the clock over the records of a run (at least one) and return the clock at each."""
         before, highest = self.clock, _highest(timestamps)
-        if before is not None and self.trusts(highest):
-            self.ascend(highest)
+        if before is not None and self.ascend(highest):
             return RunTime(timestamps, before, self.now, None)
         clocks = np.array([self._see(timestamp) for timestamp in timestamps], dtype=np.int64)
         return RunTime(timestamps, before, int(clocks[-1]), clocks)
@@ -143,17 +142,18 @@ class EventTime:
         assert self.clock is not None
         return self.clock
 
-    def trusts(self, highest: int) -> bool:
-        """Return whether the clock cannot go back, and timestamps up to `highest` are believed at once."""
-        clock = self.clock
-        return clock is not None and self._agreed >= TRUSTED and highest - clock <= self._max_jump_ms
+    def ascend(self, highest: int) -> bool:
+        """Move the clock over records up to their highest timestamp.
 
-    def ascend(self, highest: int) -> None:
-        """Move the clock over records that it trusts; `highest`: their highest timestamp."""
+        Return False, and leave it, if it may go back, or does not believe such a timestamp at once.
+        """
+        clock = self.clock
+        if clock is None or self._agreed < TRUSTED or highest - clock > self._max_jump_ms:
+            return False
         if highest > NO_TIME:
             self._suspect = None
-            if highest > self.now:
-                self.clock = highest
+            self.clock = max(clock, highest)
+        return True
 
     def follow(self, timestamps: Sequence[int]) -> RunTime | None:
         """Move the clock over the records of a run.
