@@ -26,6 +26,7 @@ class LivePartitions:
         self.epoch += 1
         self.orders.clear()
         self._noted, self._log_ends = {}, None
+        self._topics, self._topics_of = [], ()
 
     def has_backlog(self, now: float, holds: Callable[[int], bool] = lambda _: False) -> bool:
         """Whether some partition has runs that are due; `holds`: whether a partition waits for schemas."""

@@ -13,7 +13,10 @@ from aiokafka.protocol.offset import OffsetRequest
 
 
 class OffsetRequests:
-    """Sends requests for offsets on the connection of the group's coordinator, which aiokafka has anyway."""
+    """Sends requests for offsets on the connection to a broker that aiokafka has for the group.
+
+    If another broker than the group's coordinator leads a log, aiokafka opens such a connection to it.
+    """
 
     def __init__(self, client: Any) -> None:
         """`client`: aiokafka's, in the loop of the consumer's thread."""

@@ -190,7 +190,7 @@ class Pipeline:
             [(work[number][0], work[number][1].raw, work[number][1].position) for number in numbers],
             self._config,
         )
-        self._placement.check_keys(work[0][1].topic, outcome.keys)
+        self._placement.check_keys(self._instances, outcome.keys)
         ended = {numbers[at]: effects for at, effects in outcome.done.items()}
         answers = outcome.answers
         if answers is None:

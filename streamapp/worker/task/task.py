@@ -375,6 +375,7 @@ class Task:
         """Note that a run was handled by other means (its record is a dead letter)."""
         position = run.raw.offsets[-1] + 1 if run.position is None else run.position
         self.next[run.source] = position
+        self._has_changed = True  # its counts come next
 
     def advance(self, source: SourceName, position: int) -> None:
         """Note that no record of a source is left before a position: markers, holes, retention."""

@@ -86,9 +86,8 @@ class SessionRequest(FetchRequest):  # type: ignore[misc]  # aiokafka's has no t
         """Return the request as aiokafka's structure of a version."""
         if request_struct_class.API_VERSION < FIRST_VERSION:
             return self._whole.build(request_struct_class)
-        if (
-            request_struct_class is FetchRequest_v11
-        ):  # the same structure, with shorter ways from and to bytes
+        if request_struct_class is FetchRequest_v11:
+            # The same structure, with shorter ways from and to bytes.
             topics = [
                 (topic, [(number, UNKNOWN, at, UNKNOWN, most) for number, at, most in rows])
                 for topic, rows in self._topics

@@ -1,14 +1,22 @@
 """Memory that a worker has freed goes back to the system while the worker runs."""
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
+import gc
 import platform
+import threading
+import weakref
 from pathlib import Path
 
 import pytest
 
 from streamapp.worker import freed_memory
-from streamapp.worker.freed_memory import keep_giving_back
+from streamapp.worker.freed_memory import give_back, keep_giving_back
+from tests.topology.partition import ALWAYS, Partition, config
+
+of_glibc = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="malloc_trim is glibc's")
 
 BLOCKS, BLOCK_BYTES, KEPT = 4_000, 16_384, 8
 
@@ -19,7 +27,7 @@ def resident() -> int:
     return 1024 * next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS:"))
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="malloc_trim is glibc's")
+@of_glibc
 def test_free_pages_between_pages_in_use_are_returned(monkeypatch: pytest.MonkeyPatch) -> None:
     """glibc returns only the end of its heap by itself, and each eighth block here is in use."""
     blocks = [bytearray(BLOCK_BYTES) for _ in range(BLOCKS)]
@@ -45,3 +53,33 @@ def test_free_pages_between_pages_in_use_are_returned(monkeypatch: pytest.Monkey
     asyncio.run(until_trimmed())
     assert resident() < before - BLOCKS * BLOCK_BYTES // 2
     assert len(in_use) == BLOCKS // KEPT
+
+
+def test_models_of_a_task_that_left_are_freed() -> None:
+    partition = Partition(config(ALWAYS))
+    partition.instances({"features": {"x": 1}})
+    models = weakref.ref(partition.task.models)
+    gc.disable()
+    try:
+        del partition
+        asyncio.run(give_back())
+        assert models() is None
+    finally:
+        gc.enable()
+
+
+@of_glibc
+def test_memory_that_a_thread_has_freed_leaves_the_process() -> None:
+    """The last block is in use, so glibc cannot shorten the arena by itself."""
+    kept: list[bytes] = []
+
+    def restore() -> None:
+        blocks = [bytes([1]) * 65_000 for _ in range(1000)]
+        kept.append(blocks[-1])
+
+    thread = threading.Thread(target=restore)
+    thread.start()
+    thread.join()
+    before = resident()
+    asyncio.run(give_back())
+    assert before - resident() > 30 * (1 << 20)

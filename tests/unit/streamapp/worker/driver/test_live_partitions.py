@@ -1,5 +1,7 @@
 """The ends of the logs of live partitions, as the driver reports them turn after turn."""
 
+import weakref
+
 from faust.types import TP
 
 from streamapp.worker.driver.live_partitions import LivePartitions
@@ -53,3 +55,11 @@ def test_a_partition_that_comes_to_life_gets_the_ends_that_are_reported_for_it()
     parts.orders |= live(0).orders
     parts.note_log_ends(ends(5, 0))
     assert parts.orders[0].topics["labels"].log_end == 5
+
+
+def test_fetched_records_are_forgotten_with_their_assignment() -> None:
+    parts = live(0)
+    assert parts.is_at_rest
+    order = weakref.ref(parts.orders[0])
+    parts.end_epoch()
+    assert order() is None
