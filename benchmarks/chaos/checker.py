@@ -278,6 +278,7 @@ def read(servers: str, topic: str, partitions: int) -> Iterator[Message]:
             "enable.auto.commit": False,
             "enable.partition.eof": True,
             "auto.offset.reset": "earliest",
+            "fetch.wait.max.ms": 10,  # else the broker holds the fetch that finds an end for 500 ms
             "log_level": 0,
         }
     )
@@ -285,7 +286,7 @@ def read(servers: str, topic: str, partitions: int) -> Iterator[Message]:
         consumer.assign([TopicPartition(topic, partition, 0) for partition in range(partitions)])
         ended: set[int] = set()
         while len(ended) < partitions:
-            for message in consumer.consume(5000, 1.0):
+            for message in consumer.consume(5000, 0.05):
                 error = message.error()
                 if error is None:
                     yield message

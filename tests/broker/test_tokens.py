@@ -32,7 +32,7 @@ from topics.tokens.sign_in import signed_in
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(1500)]
 
-ROWS, RATE = 900, 25  # three lives of a token
+ROWS, RATE = 600, 25  # two lives of a token
 RACK = "rack-7"
 FIRST_USER = "topics-describe"
 FORGED = "AAAAAAAA"  # the end of a signature

@@ -274,6 +274,7 @@ class Installation:
                 "enable.auto.commit": False,
                 "enable.partition.eof": True,
                 "auto.offset.reset": "earliest",
+                "fetch.wait.max.ms": 10,  # else the broker holds the fetch that finds an end for 500 ms
                 "log_level": 0,
             }
         )
@@ -281,13 +282,14 @@ class Installation:
             consumer.assign([TopicPartition(topic, p, 0) for p in range(self.partitions)])
             ended = 0
             while ended < self.partitions:
-                for message in consumer.consume(1000, 0.2):
-                    error = message.error()
-                    if error is not None:
-                        assert error.code() == KafkaError._PARTITION_EOF, error
-                        ended += 1
-                        continue
+                message = consumer.poll(PATIENCE)
+                assert message is not None, f"{topic}: neither a record nor an end"
+                error = message.error()
+                if error is None:
                     yield message
+                else:
+                    assert error.code() == KafkaError._PARTITION_EOF, error
+                    ended += 1
 
 
 @functools.cache
