@@ -79,19 +79,45 @@ class Column:
 
 
 class Node:
-    def __init__(self):
-        self.weight = self.total = self.tried = 0.0
+    def __init__(self, is_watched=True):
+        self.weight = self.total = self.tried = self.errors = 0.0
         self.columns = {}
         self.test = None
         self.left = self.right = None
+        self.is_watched = is_watched
+        self.alternate = None
+        self.reset()
+
+    def reset(self):
+        self.rise, self.lowest = 0.0, math.inf
 
     @property
     def value(self):
         return self.total / self.weight if self.weight else 0.0
 
+    def stop_watching(self):
+        self.is_watched = False
+        for child in filter(None, (self.left, self.right)):
+            child.stop_watching()
+
+    def watch_again(self):
+        if self.alternate is None:
+            self.is_watched = True
+            self.reset()
+            for child in filter(None, (self.left, self.right)):
+                child.watch_again()
+
+
+class Alternate:
+    """An alternate tree, and the faded losses of both trees since it began."""
+
+    def __init__(self):
+        self.root = Node()
+        self.own_loss = self.other_loss = self.seen = self.compared = 0.0
+
 
 class Tree:
-    """FIMT-DD as MOA's boosting uses it: no model in leaves, no detectors.
+    """FIMT-DD as MOA's boosting uses it, without a model in leaves.
 
     attributes: None for a numeric one, else the number of its values. seen: the attributes that it uses.
     """
@@ -100,8 +126,9 @@ class Tree:
         self.attributes = attributes
         self.seen = seen
         self.options = options
-        self.root = Node()
-        self.splits = self.attempts = 0
+        self.root = Node(options["alternates"])
+        self.sums = Sums()
+        self.splits = self.attempts = self.begun = self.taken = self.dropped = 0
 
     def is_missing(self, attribute, value):
         values = self.attributes[attribute]
@@ -115,23 +142,104 @@ class Tree:
             return node.right if x[attribute] == code else node.left
         return node.right if x[attribute] > cut else node.left
 
-    def predict(self, x):
-        node = self.root
+    def predict(self, x, node=None):
+        node = node or self.root
         while node.test:
             node = self.child(node, x)
         return node.value
 
+    def error(self, difference):
+        variance = self.sums.variance()
+        if not variance > EQUAL * self.sums.squares / self.sums.n:
+            return 0.0
+        return abs(difference) / (3.0 * math.sqrt(variance))
+
     def learn(self, x, weight, target):
-        node = self.root
+        """Learn a record; return what the leaf that it came to predicts then, 0 if that was split.
+
+        A record with a missing value may go elsewhere afterwards: a subtree that takes over may be lighter.
+        """
+        self.sums.add(weight, target)
+        prediction = self.predict(x)
+        error = self.error(target - prediction)
+        self.root = self.learn_below(self.root, x, weight, target, (prediction, error), True)
+        return 0.0 if self.last.test else self.last.value
+
+    def learn_below(self, node, x, weight, target, answer, may_split):
+        """Let the nodes from one down learn a record; return the node that stands there afterwards.
+
+        answer: prediction and error of the whole tree.
+        """
+        prediction, error = answer
+        if not node.test:
+            self.last = node
+            self.learn_leaf(node, x, weight, target, may_split)
+            return node
         node.weight += weight
+        node.errors += weight * error
+        if (alternate := node.alternate) is not None:
+            outcome = self.judge(alternate, x, weight, target, prediction)
+            if outcome == "better":
+                self.taken += 1
+                root = alternate.root
+                if may_split:
+                    root.watch_again()
+                if not root.test:
+                    self.learn_below(root, x, weight, target, answer, may_split)
+                else:
+                    self.descend(root, x, weight, target, answer, may_split)
+                return root
+            if outcome == "over":
+                self.dropped += 1
+                node.alternate = None
+                if may_split:
+                    node.watch_again()
+            else:
+                may_split = False
+                self.learn_beside(alternate.root, x, weight, target, error)
+        if node.is_watched:
+            node.rise += weight * (error - node.errors / node.weight - self.options["drift_tolerance"])
+            node.lowest = min(node.lowest, node.rise)
+            if node.rise - node.lowest > self.options["drift_threshold"]:
+                self.begun += 1
+                node.alternate = Alternate()
+                node.stop_watching()
+        self.descend(node, x, weight, target, answer, may_split)
+        return node
+
+    def descend(self, node, x, weight, target, answer, may_split):
+        side = "left" if self.child(node, x) is node.left else "right"
+        child = getattr(node, side)
+        setattr(node, side, self.learn_below(child, x, weight, target, answer, may_split))
+
+    def judge(self, alternate, x, weight, target, prediction):
+        fading = self.options["fading"]
+        other = self.predict(x, alternate.root)
+        alternate.own_loss = weight * (target - prediction) ** 2 + fading * alternate.own_loss
+        alternate.other_loss = weight * (target - other) ** 2 + fading * alternate.other_loss
+        alternate.seen += weight
+        if alternate.seen - alternate.compared < self.options["switch_period"]:
+            return "open"
+        alternate.compared = alternate.seen
+        if alternate.own_loss > alternate.other_loss:
+            return "better"
+        return "over" if alternate.seen >= self.options["drop_period"] else "open"
+
+    def learn_beside(self, node, x, weight, target, error):
         while node.test:
-            node = self.child(node, x)
             node.weight += weight
+            node.errors += weight * error
+            node = self.child(node, x)
+        self.learn_leaf(node, x, weight, target, True)
+
+    def learn_leaf(self, node, x, weight, target, may_split):
+        node.weight += weight
         node.total += weight * target
+        node.errors += weight * self.error(target - node.value)
         for attribute in self.seen:
             if not self.is_missing(attribute, x[attribute]):
                 self.observe(node, attribute, x[attribute], weight, target)
-        if node.weight - node.tried >= self.options["grace_period"]:
+        if may_split and node.weight - node.tried >= self.options["grace_period"]:
             node.tried = node.weight
             self.attempt(node)
 
@@ -163,7 +271,7 @@ class Tree:
         if others and not (max(others) / merit < 1.0 - bound or bound < self.options["tau"]):
             return
         node.test = attribute, code, cut
-        node.left, node.right = Node(), Node()
+        node.left, node.right = Node(node.is_watched), Node(node.is_watched)
         node.columns = {}
         self.splits += 1
 
@@ -205,9 +313,8 @@ class Sgbt:
                 p = sigmoid(score)
                 if not self.moa:
                     p = min(max(p, LEAST_SHARE), 1.0 - LEAST_SHARE)
-                tree.learn(x, weight, (y - p) / (p * (1.0 - p)))
-                score += self.rate * tree.predict(x)
+                score += self.rate * tree.learn(x, weight, (y - p) / (p * (1.0 - p)))
 
-    @property
-    def splits(self):
-        return sum(tree.splits for committee in self.committees for tree in committee)
+    def count(self, what):
+        """Return the sum of a count of all trees: splits, or alternate trees begun, taken or dropped."""
+        return sum(getattr(tree, what) for committee in self.committees for tree in committee)

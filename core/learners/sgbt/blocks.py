@@ -20,7 +20,9 @@ from core.learners.protocol import BlockSummary, HasBlocks, Room
 from core.learners.sgbt.boosted_paths import MEMBER, cut_at, node_rows, outline_of, path_of
 from core.learners.sgbt.layout import (
     ENTRY_FIELDS,
+    FREED,
     HEADER,
+    LEAF_FIELDS,
     MASK_BITS,
     NODE_WORDS,
     SUMS,
@@ -28,6 +30,7 @@ from core.learners.sgbt.layout import (
     BoostPlaces,
     TreeEntry,
     committees,
+    fitting,
     sketch_words,
 )
 from core.learners.sgbt.residuals import SPLITS
@@ -71,7 +74,7 @@ class BoostLayout(ArenaLayout):
         self.weights_at = HEADER
         self.entries_at = HEADER + dims.classes
         self.nodes_at = self.fixed_words(dims.classes)
-        self.values_at = len(dims.numeric) * sketch_words(self.bins)
+        self.values_at = LEAF_FIELDS + len(dims.numeric) * sketch_words(self.bins)
         self.leaf_words = self.varying_words(dims.values)
         self.offsets = tuple(getattr(self, name) for name in BoostPlaces.FIELDS)
 
@@ -101,6 +104,8 @@ class BoostLayout(ArenaLayout):
     def plant(self, ints: Ints, t: int, room: Room) -> None:
         """Write a block without trees."""
         super().plant(ints, t, room)
+        boosting = boosting_at(ints, t)
+        boosting.free_node = boosting.free_leaf = NO_NODE
         self.roots(ints, t)[...] = NO_NODE
 
     def copy(self, old: Any, source: Ints, s: int, target: Ints, t: int, room: Room) -> None:
@@ -170,13 +175,12 @@ class BoostLayout(ArenaLayout):
         """Compute how many words the block may take, and make nodes and leaves half as many again."""
         ints = model.ints
         limit, leaf_words = self.reckon(model, t)
-        nodes, leaves, _ = self.live_room(ints, t)
-        planted, splits = divmod(asked, SPLITS)
-        spare = limit - nodes * NODE_WORDS - leaves * leaf_words
-        planted = max(min(planted, spare // (NODE_WORDS + leaf_words)), 0)
-        spare -= planted * (NODE_WORDS + leaf_words)
-        splits = max(min(splits, spare // (2 * NODE_WORDS + leaf_words)), 0)
-        needed = (nodes + planted + 2 * splits, leaves + planted + splits)
+        boosting = boosting_at(ints, t)
+        planted, splits = fitting(boosting, *divmod(asked, SPLITS))
+        needed = (
+            max(int(boosting.nodes), int(boosting.live_nodes) + planted + 2 * splits),
+            max(int(boosting.leaves), int(boosting.live_leaves) + planted + splits),
+        )
         had = self.room(ints, t)
         if had[NODES] >= needed[NODES] and had[LEAVES] >= needed[LEAVES]:
             return
@@ -195,19 +199,24 @@ class BoostLayout(ArenaLayout):
         return node_rows(self.nodes_of(ints, t)[: int(boosting_at(ints, t).nodes)])
 
     def summary(self, ints: Ints, t: int) -> BlockSummary:
-        """Return the sum of the counts of all trees, and the largest depth."""
-        boosting = boosting_at(ints, t)
+        """Return the sum of the counts of all trees, and the largest depth.
+
+        Alternate trees count only in the splits and the attempts.
+        """
+        boosting, nodes = boosting_at(ints, t), self._live_nodes(ints, t)
+        nodes = nodes[(nodes.left != FREED) & (nodes.beside == 0)]
         return BlockSummary(
-            leaves=int(boosting.leaves),
-            nodes=int(boosting.nodes),
-            depth=int(self._live_nodes(ints, t).depth.max(initial=0)),
+            leaves=int((nodes.left == NO_NODE).sum()),
+            nodes=len(nodes),
+            depth=int(nodes.depth.max(initial=0)),
             splits=int(boosting.splits),
             attempts=int(boosting.attempts),
             growth_stopped=self.has_stopped(ints, t),
         )
 
     def nodes(self, ints: Ints, t: int) -> int:
-        return int(boosting_at(ints, t).nodes)
+        boosting = boosting_at(ints, t)
+        return int(boosting.live_nodes) - int(boosting.nodes_beside)
 
     def takes_attributes(self, ints: Ints, t: int) -> bool:
         """Return True: trees of any size take attributes; their subsets of all attributes are drawn again."""
@@ -240,7 +249,10 @@ class BoostLayout(ArenaLayout):
         return best[1] if best else ()
 
     def outline(self, model: HasBlocks, t: int, depth: int | None) -> Iterator[Outline]:
-        """Yield a node above all trees, then tree by tree, parents first. The node above has number 0."""
+        """Yield a node above all trees, then tree by tree, parents first. The node above has number 0.
+
+        An alternate tree is the last child of the node that it stands beside.
+        """
         ints, schema = model.ints, model.schema
         planted = [root for root in self.roots(ints, t).tolist() if root >= 0]
         ends = depth is not None and depth <= 0
@@ -251,4 +263,5 @@ class BoostLayout(ArenaLayout):
         for root in planted:
             committee = int(nodes[root].tree) // self.members
             rest = 1 - committee if classes == 2 else None
-            yield from cut_at(outline_of(self.dims, schema, nodes, root, (rest, committee)), depth)
+            outlines = outline_of(self.dims, schema, nodes, root, (rest, committee), depth)
+            yield from cut_at(outlines, depth)

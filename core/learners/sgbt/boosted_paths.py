@@ -12,7 +12,7 @@ from core.layout.model import Floats, Ints
 from core.learners.sgbt.layout import NODE_WORDS, BoostNode
 from core.schema.dimensions import Dimensions
 from core.schema.schema import Schema
-from core.tree.conditions import Branch
+from core.tree.conditions import ALTERNATE, BESIDE, Branch
 from core.tree.outline import Outline
 
 MEMBER: Final = "member"
@@ -79,11 +79,17 @@ def path_of(
 
 
 def outline_of(
-    dims: Dimensions, schema: Schema, nodes: Any, root: int, favoured: tuple[int | None, int | None]
+    dims: Dimensions,
+    schema: Schema,
+    nodes: Any,
+    root: int,
+    favoured: tuple[int | None, int | None],
+    cut: int | None,
 ) -> Iterator[Outline]:
-    """Yield the nodes of a tree, parents first, children from left to right.
+    """Yield the nodes of a tree, parents first, children from left to right, alternate trees last.
 
-    favoured: the classes that leaves with a mean target below and above 0 raise the score of.
+    favoured: the classes that leaves with a mean target below and above 0 raise the score of. cut: the depth
+    below which alternate trees are left out; None: all are yielded.
     """
     tree = int(nodes[root].tree)
     stack: list[tuple[int, Branch]] = [(root, Branch(MEMBER, "=", str(tree)))]
@@ -96,13 +102,16 @@ def outline_of(
         if is_inner:
             test = "category" if node.is_category else "numeric"
             children = (int(node.left) + 1, int(node.right) + 1)
+            if node.alternate >= 0 and (cut is None or node.depth + 2 <= cut):
+                children = (*children, int(node.alternate) + 1)
+                stack.append((int(node.alternate), _branch_beside(node)))
             stack += [(children[side] - 1, branch_of(dims, schema, node, side)) for side in (1, 0)]
         elif value != 0.0:
             majority = favoured[int(value > 0.0)]
         yield Outline(
             number=number + 1,
             parent=int(node.parent) + 1,
-            depth=int(node.depth) + 1,
+            depth=int(node.depth + node.beside) + 1,
             branch=condition,
             test=test,
             children=children,
@@ -111,6 +120,12 @@ def outline_of(
             routed=float(node.weight),
             leaves_below=0,
         )
+
+
+def _branch_beside(node: Any) -> Branch:
+    """Return the branch to the alternate tree beside an inner node (a row of ``node_rows``)."""
+    losses = f"faded loss {node.other_loss:.4g}, {node.own_loss:.4g} here"
+    return Branch(ALTERNATE, BESIDE, losses)
 
 
 def cut_at(outlines: Iterator[Outline], depth: int | None) -> Iterator[Outline]:

@@ -1,12 +1,14 @@
 """Layout of boosted trees: header, class weights, an entry for each tree, node records, leaf records.
 
     Boosting | weight × K | TreeEntry × committee × members | BoostNode × capacity | leaf record × capacity
-    TreeEntry = its root, then a bit for each attribute that the tree sees
-    leaf record = NumberSketch × numeric attribute | TargetSums × value of nominal attributes
+    TreeEntry = its root, sums of its targets, then a bit for each attribute that the tree sees
+    leaf record = LeafRecord | NumberSketch × numeric attribute | TargetSums × value of nominal attributes
 
 A *committee* is the trees that score one class. With two classes there is one committee, for the first class;
 with more there is one for each class. Tree m of committee c has the number c·members + m, so that a new class
-appends trees. Node and leaf records are two arenas for all trees.
+appends trees. Node and leaf records are two arenas for all trees, each with a chain of free records. An
+alternate tree beside an inner node is made of the same records: its root has the node as its parent, and the
+depth of the node, whose place it may take.
 
 A ``NumberSketch`` has the first distinct values that a leaf has met as thresholds, ascending, and sums of the
 targets between them; values above all thresholds of a full sketch go to its last sums.
@@ -25,6 +27,8 @@ from core.problems import MOST
 
 NO_LEAF: Final = -1
 """Value of ``BoostNode.leaf`` in an inner node."""
+FREED: Final = -2
+"""Value of ``BoostNode.left`` in a free node record, whose parent is the next free one."""
 MASK_BITS: Final = 32
 """Attributes for each word of a tree's entry."""
 
@@ -38,6 +42,12 @@ class BoostParameters(Record):
     tau: float = word("bound below which the best split is made with any ratio")
     share: float = word("share of the attributes that a tree sees")
     moa: float = word("1: MOA's rules")
+    watches: float = word("1: inner nodes have a detector, and alternate trees")
+    drift_tolerance: float = word("deviation of an error from the mean error that is ignored")
+    drift_threshold: float = word("sum of deviations above its minimum that is an alarm")
+    fading: float = word("factor of the older losses in a faded loss")
+    switch_period: float = word("weight between two comparisons of an alternate tree with its node")
+    drop_period: float = word("weight from which an alternate tree that is not better is dropped")
 
 
 class BoostPlaces(Record):
@@ -94,6 +104,9 @@ class TreeEntry(Record):
     """A tree."""
 
     root: int = word("number of its root, -1: not planted")
+    weight: float = word("weight of the records that it has learned")
+    total: float = word("sum of their targets, each times its weight")
+    squares: float = word("sum of the squares of the targets, each times its weight")
     mask: Any = words_after(int, "bits of the attributes that the tree sees")
 
     def sees(self, attribute: int) -> bool:
@@ -104,13 +117,27 @@ class TreeEntry(Record):
 ENTRY_FIELDS: Final = TreeEntry.SIZE
 
 
-class BoostNode(Record):
-    """A node record; a leaf has a leaf record."""
+class LeafRecord(Record):
+    """The first words of a leaf record."""
 
-    parent: int = word("number of the parent, -1: a root")
+    following: int = word("the next free leaf record, -1: none; 0 in a record that belongs to a leaf")
+
+
+LEAF_FIELDS: Final = LeafRecord.SIZE
+
+
+class BoostNode(Record):
+    """A node record; a leaf has a leaf record.
+
+    An error is the absolute difference between a target and a prediction, divided by three standard
+    deviations of the targets of the tree (Ikonomovska, Gama and Džeroski 2011). A loss is the square of the
+    difference, without the division.
+    """
+
+    parent: int = word("number of the parent, or of the node beside it; -1: the root of a tree")
     tree: int = word("number of the tree")
     depth: int = word("tests between the root and the node")
-    left: int = word("child that fails a nominal test, or has values up to the cut; -1: a leaf")
+    left: int = word("child that fails a nominal test, or has values up to the cut; -1: a leaf, -2: free")
     right: int = word("the other child, -1: a leaf")
     leaf: int = word("number of the leaf record, -1: an inner node")
     order: int = word("attribute of the test, by its number among the numeric or the nominal ones")
@@ -119,6 +146,16 @@ class BoostNode(Record):
     weight: float = word("weight of the labelled records that came to the node", low=0.0, high=math.inf)
     total: float = word("sum of the targets that the leaf has learned", low=-math.inf, high=math.inf)
     tried: float = word("weight at the last attempt to split the leaf")
+    errors: float = word("sum of errors, each times its weight: of the leaf, then of the tree")
+    watched: int = word("1: the detector of the node is on", low=0, high=1)
+    beside: int = word("1: the node is in an alternate tree", low=0, high=1)
+    rise: float = word("sum of the deviations of errors from their mean, less the tolerance")
+    lowest: float = word("smallest of these sums")
+    alternate: int = word("root of the alternate tree beside the node, -1: none")
+    own_loss: float = word("faded loss of the tree since the alternate tree began")
+    other_loss: float = word("faded loss of the alternate tree")
+    compared: float = word("weight since the alternate tree began")
+    next_comparison: float = word("the same weight at which both are compared again")
 
     @property
     def value(self) -> float:
@@ -141,8 +178,14 @@ class Boosting(Record):
     classes: int = word("classes that there is room for")
     node_capacity: int = word("nodes that there is room for")
     leaf_capacity: int = word("leaf records that there is room for")
-    nodes: int = word("nodes of all trees", low=0, high="node_capacity")
-    leaves: int = word("leaves of all trees", low=0, high="leaf_capacity")
+    nodes: int = word("node records that were ever used", low=0, high="node_capacity")
+    leaves: int = word("leaf records that were ever used", low=0, high="leaf_capacity")
+    live_nodes: int = word("nodes of all trees, alternate trees included", low=0, high="nodes")
+    live_leaves: int = word("leaves of all trees, alternate trees included", low=0, high="leaves")
+    free_node: int = word("first free node record, -1: none")
+    free_leaf: int = word("first free leaf record, -1: none")
+    alternates: int = word("alternate trees", low=0, high="nodes")
+    nodes_beside: int = word("nodes of alternate trees", low=0, high="live_nodes")
     trees: int = word("trees that are planted", low=0, high=MOST)
     splits: int = word("splits made", low=0, high=MOST)
     attempts: int = word("attempts to split a leaf", low=0, high=MOST)
@@ -196,7 +239,7 @@ def parameters_of(plan: PlanRecord) -> BoostParameters:
 def sketch_of(plan: PlanRecord, leaf: Words, number: int) -> NumberSketch:
     """Return the sketch of a numeric attribute in a leaf record, by its number among the numeric ones."""
     bins = places_of(plan).bins
-    start = leaf.start + number * (SKETCH_FIELDS + bins + (bins + 1) * SUMS)
+    start = leaf.start + LEAF_FIELDS + number * (SKETCH_FIELDS + bins + (bins + 1) * SUMS)
     return NumberSketch(leaf.ints, leaf.floats, start)
 
 
@@ -213,6 +256,29 @@ def committees(classes: int) -> int:
 
 committees_of = kernel(committees)
 """The same in compiled code. From Python it would be compiled at its first call."""
+
+
+def fitting(boosting: Boosting, planted: int, splits: int) -> tuple[int, int]:
+    """Return how many of some new roots, and of some splits after them, fit into the bytes of the block."""
+    free_nodes = boosting.nodes - boosting.live_nodes
+    free_leaves = boosting.leaves - boosting.live_leaves
+    leaf_words = boosting.learned_leaf
+    spare = boosting.limit - boosting.nodes * NODE_WORDS - boosting.leaves * leaf_words
+    while planted > 0:
+        nodes, leaves = max(planted - free_nodes, 0), max(planted - free_leaves, 0)
+        if nodes * NODE_WORDS + leaves * leaf_words <= spare:
+            break
+        planted -= 1
+    while splits > 0:
+        nodes, leaves = max(planted + 2 * splits - free_nodes, 0), max(planted + splits - free_leaves, 0)
+        if nodes * NODE_WORDS + leaves * leaf_words <= spare:
+            break
+        splits -= 1
+    return planted, splits
+
+
+fitting_of = kernel(fitting)
+"""The same in compiled code."""
 
 
 @kernel

@@ -12,18 +12,32 @@ from typing import Any, Final
 
 import numpy as np
 
-from core.kernels.jit import kernel, outlined
+from core.kernels.jit import called, kernel, outlined
 from core.kernels.records import Words
 from core.layout.learning import DECISION_DUE, GROW_FIRST, LEARNED, Row
 from core.layout.plan import PlanRecord
+from core.learners.sgbt.boosted_alternates import (
+    ENDS,
+    GOES_ON,
+    TAKES_OVER,
+    begin_alternate,
+    compare,
+    count_error,
+    drop,
+    error_of,
+    has_risen,
+    take_over,
+)
+from core.learners.sgbt.boosted_nodes import fits, stop, take_leaf
 from core.learners.sgbt.layout import (
     ENTRY_FIELDS,
     MASK_BITS,
-    NODE_WORDS,
     Boosting,
+    BoostNode,
     NumberSketch,
     TreeEntry,
     committees_of,
+    fitting_of,
     learned,
     parameters_of,
     places_of,
@@ -31,12 +45,12 @@ from core.learners.sgbt.layout import (
     value_sums,
 )
 from core.learners.sgbt.scoring import LEAST_SHARE, MOA_LEAST_SHARE, child_of, leaf_of, share_of
-from core.learners.sgbt.variance_splits import attempt, fits, stop, take_leaf
+from core.learners.sgbt.variance_splits import attempt
 from core.numeric import subsets
 from core.numeric.subsets import choose, choose_apart
 
 SPLITS: Final = 1 << 30
-"""Factor of the trees to plant in the number of what a record may take; the splits are added to it."""
+"""Factor of the roots in the number of what a record may take; the splits are added to it."""
 TREE_BITS: Final = 40
 """Random numbers of a tree, as a power of two."""
 
@@ -80,20 +94,34 @@ def draw_masks(plan: PlanRecord, boosting: Boosting, trees: int) -> None:
 
 
 @kernel
+def is_due(plan: PlanRecord, leaf: BoostNode, weight: float) -> bool:
+    """Return whether a leaf that learns another weight is to be split if one test is surely the best."""
+    return leaf.weight + weight - leaf.tried >= parameters_of(plan).grace_period
+
+
+@kernel
 def most_to_take(plan: PlanRecord, boosting: Boosting, row: Row) -> tuple[int, int]:
-    """Return how many trees a record plants, and how many leaves it may split."""
+    """Return how many trees and alternate trees a record begins at most, and how many leaves it may split.
+
+    No more than one alternate tree begins in a tree, because an alarm ends the detectors below its node.
+    """
     trees = committees_of(boosting.model.classes) * places_of(plan).members
-    grace, planted, splits = parameters_of(plan).grace_period, 0, 0
+    planted, splits = 0, 0
     for number in range(trees):
         root = boosting.entry(plan, number).root
-        weight, tried = 0.0, 0.0
         if root < 0:
             planted += 1
-        else:
-            leaf = leaf_of(plan, boosting, root, row.x)
-            weight, tried = leaf.weight, leaf.tried
-        if weight + row.weight - tried >= grace:
-            splits += 1
+            splits += 1 if row.weight >= parameters_of(plan).grace_period else 0
+            continue
+        node, is_watched = boosting.node(plan, root), False
+        while node.left >= 0:
+            if node.alternate >= 0:
+                leaf = leaf_of(plan, boosting, node.alternate, row.x)
+                splits += 1 if is_due(plan, leaf, row.weight) else 0
+            is_watched = is_watched or node.watched != 0
+            node = boosting.node(plan, child_of(plan, boosting, node, row.x))
+        planted += 1 if is_watched else 0
+        splits += 1 if is_due(plan, node, row.weight) else 0
     return planted, splits
 
 
@@ -102,28 +130,19 @@ def lacks_room(plan: PlanRecord, boosting: Boosting, row: Row) -> int:
     """Return what a record may take if the block has to grow first and has the bytes for it; else -1."""
     is_reckoned = boosting.reckoned == learned(plan, boosting)
     trees = committees_of(boosting.model.classes) * places_of(plan).members
-    spare = boosting.node_capacity - boosting.nodes
-    spare_leaves = boosting.leaf_capacity - boosting.leaves
-    if is_reckoned and boosting.trees == trees and spare >= 2 * trees and spare_leaves >= trees:
+    most = trees + boosting.alternates
+    spare = boosting.node_capacity - boosting.live_nodes
+    spare_leaves = boosting.leaf_capacity - boosting.live_leaves
+    if is_reckoned and boosting.trees == trees and spare >= trees + 2 * most and spare_leaves >= trees + most:
         return -1
     planted, splits = most_to_take(plan, boosting, row)
     asked = planted * SPLITS + splits
     if not is_reckoned:
         return asked
-    planted, splits = fitting(boosting, planted, splits)
+    planted, splits = fitting_of(boosting, planted, splits)
     if spare >= planted + 2 * splits and spare_leaves >= planted + splits:
         return -1
     return asked
-
-
-@kernel
-def fitting(boosting: Boosting, planted: int, splits: int) -> tuple[int, int]:
-    """Return how many of the trees to plant, and of the splits after them, fit into the bytes."""
-    leaf_words = boosting.learned_leaf
-    spare = boosting.limit - boosting.nodes * NODE_WORDS - boosting.leaves * leaf_words
-    planted = max(min(planted, spare // (NODE_WORDS + leaf_words)), 0)
-    spare -= planted * (NODE_WORDS + leaf_words)
-    return planted, max(min(splits, spare // (2 * NODE_WORDS + leaf_words)), 0)
 
 
 @kernel
@@ -174,21 +193,76 @@ def observe(
             value_sums(plan, leaf, attribute.first + int(value)).add(row.weight, target)
 
 
-@kernel
-def learn_tree(plan: PlanRecord, boosting: Boosting, number: int, row: Row, target: float) -> float:
-    """Let a tree, by its number, learn the target of a record; return what it predicts afterwards."""
-    entry = boosting.entry(plan, number)
-    place = entry.root
-    node = boosting.node(plan, place)
+@called
+def learn_leaf(
+    plan: PlanRecord,
+    boosting: Boosting,
+    entry: TreeEntry,
+    number: int,
+    row: Row,
+    target: float,
+    may_split: bool,
+) -> float:
+    """Let a leaf, by its number, learn the target of a record; return what it predicts afterwards."""
+    node = boosting.node(plan, number)
     node.weight += row.weight
+    node.total += row.weight * target
+    node.errors += row.weight * error_of(entry, target - node.value)
+    observe(plan, boosting, entry, boosting.leaf(plan, node.leaf), row, target)
+    if may_split and is_due(plan, node, 0.0) and attempt(plan, boosting, entry, number):
+        return 0.0
+    return node.value
+
+
+@kernel
+def learn_alternate(
+    plan: PlanRecord, boosting: Boosting, root: int, row: Row, target: float, error: float
+) -> None:
+    """Let an alternate tree, by its root, learn the target of a record; error: of the tree beside it."""
+    place, node = root, boosting.node(plan, root)
     while node.left >= 0:
+        count_error(node, row.weight, error)
         place = child_of(plan, boosting, node, row.x)
         node = boosting.node(plan, place)
-        node.weight += row.weight
-    node.total += row.weight * target
-    observe(plan, boosting, entry, boosting.leaf(plan, node.leaf), row, target)
-    is_due = node.weight - node.tried >= parameters_of(plan).grace_period
-    return 0.0 if is_due and attempt(plan, boosting, entry, place) else node.value
+    learn_leaf(plan, boosting, boosting.entry(plan, node.tree), place, row, target, True)
+
+
+@kernel
+def learn_tree(plan: PlanRecord, boosting: Boosting, number: int, row: Row, target: float) -> float:
+    """Let a tree, by its number, learn a target; return what the leaf of the record predicts afterwards.
+
+    Below a node with an alternate tree no leaf is split. The root of an alternate tree that takes over does
+    not count the record, as in MOA.
+    """
+    p, entry = parameters_of(plan), boosting.entry(plan, number)
+    entry.weight += row.weight
+    entry.total += row.weight * target
+    entry.squares += row.weight * target * target
+    prediction, error, may_split = 0.0, 0.0, True
+    if p.watches != 0.0:
+        prediction = leaf_of(plan, boosting, entry.root, row.x).value
+        error = error_of(entry, target - prediction)
+    place = entry.root
+    node = boosting.node(plan, place)
+    while node.left >= 0:
+        count_error(node, row.weight, error)
+        outcome = GOES_ON
+        if node.alternate >= 0:
+            outcome = compare(plan, boosting, node, row, target, prediction)
+            if outcome == TAKES_OVER:
+                place = take_over(plan, boosting, place, may_split)
+            elif outcome == ENDS:
+                drop(plan, boosting, place, may_split)
+            else:
+                may_split = False
+                learn_alternate(plan, boosting, node.alternate, row, target, error)
+        if outcome != TAKES_OVER and node.watched != 0 and has_risen(p, node, row.weight, error):
+            begin_alternate(plan, boosting, place)
+        node = boosting.node(plan, place)
+        if node.left >= 0:
+            place = child_of(plan, boosting, node, row.x)
+            node = boosting.node(plan, place)
+    return learn_leaf(plan, boosting, entry, place, row, target, may_split)
 
 
 @kernel

@@ -14,7 +14,7 @@ from core.learners.sgbt.blocks import BoostLayout
 from core.learners.sgbt.layout import Boosting
 from core.learners.sgbt.residuals import train_here
 from core.learners.sgbt.scoring import score_here
-from core.plugin import choice, count, number, period
+from core.plugin import choice, count, flag, number, period
 from core.schema.dimensions import Dimensions
 
 PROBLEMS = soundness.PROBLEMS
@@ -31,15 +31,18 @@ class Plugin(Learner):
     from the scores of the trees before it; its prediction, times ``learning_rate``, is added to the score.
     With two classes there is one committee, with more one for each class against the rest.
 
-    Trees are FIMT-DD's without its detectors (Ikonomovska, Gama and Džeroski 2011): a leaf predicts its mean
-    target, and is split by the test that reduces the variance of the targets most. They see a random share
-    of the attributes. A nominal value is a column of 0 and 1; a missing value is left out of the sums, and
-    follows the branch with more labelled weight. A leaf keeps the first ``bins`` distinct values of a
-    numeric attribute as thresholds, where FIMT-DD keeps all.
+    Trees are FIMT-DD's (Ikonomovska, Gama and Džeroski 2011): a leaf predicts its mean target, and is split
+    by the test that reduces the variance of the targets most. They see a random share of the attributes. A
+    nominal value is a column of 0 and 1; a missing value is left out of the sums, and follows the branch with
+    more labelled weight. A leaf keeps the first ``bins`` distinct values of a numeric attribute as
+    thresholds, where FIMT-DD keeps all.
 
-    Trees of the paper replace subtrees after a drift. These do not: leaves that go on learning follow it
-    slowly, and a detector of the spec rebuilds all trees. ``compat="moa"`` adds up the predictions without
-    the learning rate when it answers, and does not limit targets.
+    An inner node watches the errors of its tree with a Page-Hinkley test. After an alarm an alternate tree
+    grows beside the node; it takes its place once its faded loss is smaller, or is dropped. ``alternates``
+    false: subtrees are never replaced. ``max_bytes`` counts alternate trees.
+
+    ``compat="moa"`` adds up the predictions without the learning rate when it answers, and does not limit
+    targets.
     """
 
     members: int = count(100, at_least=1, at_most=1000)
@@ -56,6 +59,18 @@ class Plugin(Learner):
     """Bound below which the best split is made with any lead; 0: never."""
     bins: int = count(32, at_least=2, at_most=10_000)
     """Distinct values of a numeric attribute that a leaf keeps as thresholds."""
+    alternates: bool = flag(True)
+    """Whether an alternate tree grows beside an inner node where errors rise."""
+    drift_tolerance: float = number(0.005, at_least=0.0)
+    """Deviation of an error from the mean that is ignored; an error of 1 is three standard deviations."""
+    drift_threshold: float = number(50.0, above=0.0)
+    """Sum of deviations above its minimum that is an alarm."""
+    fading: float = number(0.995, above=0.0, at_most=1.0)
+    """Factor of the older losses in the loss of a subtree or of its alternate tree."""
+    switch_period: float = period(150.0)
+    """Labelled weight between two comparisons of an alternate tree with the subtree beside it."""
+    drop_period: float = period(1500.0)
+    """Labelled weight from which an alternate tree that has not the smaller loss is dropped."""
     max_bytes: float = number(float(1 << 30), at_least=1.0)
     """Bytes of a model at which trees stop growing."""
     compat: str | None = choice(None, None, "moa")
@@ -70,6 +85,12 @@ class Plugin(Learner):
             self.tau,
             self.attributes,
             float(self.compat == "moa"),
+            float(self.alternates),
+            self.drift_tolerance,
+            self.drift_threshold,
+            self.fading,
+            self.switch_period,
+            self.drop_period,
         )
 
     def blocks(self, dims: Dimensions) -> BoostLayout:

@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 from core.kernels.jit import kernel
 from core.kernels.records import Words, name_tuple
 from core.layout.plan import PlanRecord
+from core.learners.sgbt.boosted_nodes import fits, stop, take_leaf
 from core.learners.sgbt.layout import (
     NO_LEAF,
-    NODE_WORDS,
     Boosting,
     NumberSketch,
     TreeEntry,
@@ -152,44 +152,6 @@ def is_decided(plan: PlanRecord, best: Candidate, weight: float) -> bool:
     p = parameters_of(plan)
     bound = math.sqrt(-LN2 * log2(p.delta) / (2.0 * weight))
     return best.columns == 1 or best.second / best.merit < 1.0 - bound or bound < p.tau
-
-
-@kernel
-def take_leaf(plan: PlanRecord, boosting: Boosting, tree: int, parent: int, leaf: int) -> int:
-    """Return the number of a new leaf node that has seen nothing; leaf: its leaf record, -1: the next one."""
-    number = boosting.nodes
-    boosting.nodes += 1
-    if leaf < 0:
-        leaf = boosting.leaves
-        boosting.leaves += 1
-    node = boosting.node(plan, number)
-    for i in range(NODE_WORDS):
-        node.ints[node.start + i] = 0
-    node.parent = parent
-    node.tree = tree
-    node.depth = 0 if parent < 0 else boosting.node(plan, parent).depth + 1
-    node.left = -1
-    node.right = -1
-    node.leaf = leaf
-    record = boosting.leaf(plan, leaf)
-    for i in range(places_of(plan).leaf_words):
-        record.numbers[i] = 0
-    return number
-
-
-@kernel
-def fits(boosting: Boosting, nodes: int, leaves: int) -> bool:
-    """Return whether nodes and leaves, in addition to those there are, fit into the bytes of the block."""
-    words = (boosting.nodes + nodes) * NODE_WORDS + (boosting.leaves + leaves) * boosting.learned_leaf
-    return words <= boosting.limit
-
-
-@kernel
-def stop(boosting: Boosting) -> None:
-    """Note that bytes are lacking; the first time, an event follows."""
-    if boosting.stopped == 0:
-        boosting.stopped = 1
-        boosting.unreported = 1
 
 
 @kernel

@@ -3,13 +3,16 @@
 import numpy as np
 import pytest
 
+from core.errors import GroveError
 from core.events import GrowthStopped
+from core.export.outline import answering
 from core.learners.sgbt.blocks import boosting_at
 from core.model import validate
 from core.model.model import Model
 from core.model_table import ANSWER_ONLY
 from core.schema.schema import Attribute, Schema
 from core.spec import Spec
+from core.tree.conditions import BESIDE
 from tests.naive.rows import late_classes, mixed, numeric
 from tests.unit.core.builders import answer, schema_of, table_of
 
@@ -92,15 +95,90 @@ def test_a_path_begins_with_a_member_and_ends_in_its_leaf():
         assert (value <= branch.value) == (branch.operator == "<=")
 
 
+def drifting():
+    """Return rows whose classes change places in the middle, and a spec whose trees soon notice it."""
+    rows = mixed(400)
+    rows.y[200:] = (rows.y[200:] + 1) % rows.classes
+    return rows, sgbt(members=3, drift_threshold=5.0, switch_period=50.0, drop_period=300.0)
+
+
+@pytest.fixture(scope="module")
+def drifted():
+    """Return the snapshot of a model in which alternate trees grow."""
+    rows, spec = drifting()
+    table = table_of(rows.schema(), spec)
+    answer(table, rows.x, rows.y)
+    return table.model(0).snapshot()
+
+
+def alternates_of(model):
+    return int(boosting_at(model.ints, model.first).alternates)
+
+
 @pytest.mark.parametrize("depth", [None, 0, 1, 3])
-def test_an_outline_has_all_leaves_whatever_its_depth(depth):
-    rows = mixed(700)
-    table = table_of(rows.schema(), sgbt())
+def test_an_outline_has_all_leaves_whatever_its_depth(drifted, depth):
+    model = Model.restore(drifted)
+    assert alternates_of(model) > 0
+    nodes = list(model.plan.blocks.outline(model, model.first, depth))
+    leaves = sum(node.leaves_below or node.is_leaf for node in answering(nodes))
+    assert leaves == model.summary().leaves
+    assert {child for node in nodes for child in node.children} == {node.number for node in nodes} - {0}
+    beside = [node for node in nodes if node.branch is not None and node.branch.operator == BESIDE]
+    assert len(beside) == (alternates_of(model) if depth is None else len(beside))
+
+
+def test_bytes_of_subtrees_that_were_replaced_are_used_again():
+    """The classes change places again and again; the records in use and those ever used stay few."""
+    rows, spec = drifting()
+    table = table_of(rows.schema(), spec)
+    for turn in range(5):
+        answer(table, rows.x, (rows.y + turn) % rows.classes)
+        validate.check(table.model(0))
+        assert table.model(0).scale().nodes == table.model(0).summary().nodes
+    boosting = boosting_at(table.model(0).ints, table.model(0).first)
+    assert 2 * boosting.splits > 1.5 * boosting.nodes > 1.5 * boosting.live_nodes
+
+
+def test_no_alternate_tree_begins_without_bytes():
+    rows, _ = drifting()
+    spec = sgbt(members=3, drift_threshold=2.0, max_bytes=40_000)
+    table = table_of(rows.schema(), spec)
     answer(table, rows.x, rows.y)
     model = table.model(0)
-    nodes = list(model.plan.blocks.outline(model, model.first, depth))
-    assert sum(node.leaves_below or node.is_leaf for node in nodes) == model.summary().leaves
-    assert {child for node in nodes for child in node.children} == {node.number for node in nodes} - {0}
+    assert model.nbytes <= 40_000
+    assert alternates_of(model) == 0
+    assert model.summary().growth_stopped
+    validate.check(model)
+
+
+@pytest.mark.parametrize(
+    ("word", "value", "problem"),
+    [
+        ("alternates", 7, "alternate tree must stand beside"),
+        ("nodes_beside", 1, "alternate tree must stand beside"),
+        ("free_node", 0, "chains of free records"),
+        ("free_leaf", 0, "chains of free records"),
+        ("live_nodes", -1, "live_nodes must be"),
+        ("live_leaves", 5, "leaf record"),
+    ],
+)
+def test_foreign_chains_are_refused(drifted, word, value, problem):
+    model = Model.restore(drifted)
+    setattr(boosting_at(model.ints, model.first), word, value)
+    with pytest.raises(GroveError, match=problem):
+        validate.check(model)
+
+
+@pytest.mark.parametrize(("word", "value"), [("alternate", 0), ("depth", 9), ("beside", 0), ("parent", -1)])
+def test_a_foreign_alternate_tree_is_refused(drifted, word, value):
+    model = Model.restore(drifted)
+    boosting = boosting_at(model.ints, model.first)
+    record = model.plan.record
+    number = next(n for n in range(boosting.nodes) if boosting.node(record, n).alternate >= 0)
+    node = boosting.node(record, number)
+    setattr(node if word == "alternate" else boosting.node(record, node.alternate), word, value)
+    with pytest.raises(GroveError):
+        validate.check(model)
 
 
 def test_a_missing_value_follows_the_heavier_branch():
