@@ -87,7 +87,9 @@ class Offered:
     def is_small(self) -> bool:
         """Whether copying the buffers of its columns costs little."""
         columns = (self.values, self.keys)
-        copied = sum(len(column.buffer) if isinstance(column, Spans) else COPIED_BYTES for column in columns)
+        copied = sum(
+            [len(column.buffer) if isinstance(column, Spans) else COPIED_BYTES for column in columns]
+        )
         return copied < COPIED_BYTES
 
     @staticmethod

@@ -167,7 +167,7 @@ class Spans(Column[bytes | None]):
     @property
     def longest(self) -> int:
         """Bytes of the longest value."""
-        return max(int(self.lengths.max()), 0) if len(self) else 0
+        return int(self.lengths.max(initial=0))
 
     @property
     def bytes(self) -> Bytes:

@@ -131,7 +131,7 @@ class Encoder:
 
     def encode_round(self, answers: RoundAnswers) -> RoundOutputs | None:
         """Return the records of answers that are alike; None: the runs have to be encoded one by one."""
-        if self._full is not None or self._form == "packed" or any_headers(answers.spans.headers):
+        if self._full is not None or self._form == "packed" or answers.spans.header_bytes:
             return None
         topic = self._names.predictions
         outputs = round_outputs(answers, topic, self._schema_id("prediction"))

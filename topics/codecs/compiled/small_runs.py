@@ -96,7 +96,8 @@ def _joined(runs: Sequence[RawRecords]) -> tuple[RecordSpans, Ints64]:
         number = np.cumsum([0, *[b.buffer is not a.buffer for a, b in pairwise(parts)]])
         begins = np.cumsum([0, *map(len, buffers[:-1])])
         table[[KEY, VALUE, HEADERS]] += begins[number].repeat(between(ends))
-    return RecordSpans(buffers[0] if len(buffers) == 1 else b"".join(buffers), table), ends
+    sizes = sum([part.value_bytes for part in parts]), sum([part.header_bytes for part in parts])
+    return RecordSpans(buffers[0] if len(buffers) == 1 else b"".join(buffers), table, *sizes), ends
 
 
 class JoinedRuns:
@@ -254,26 +255,24 @@ class _Parts:
         """`codes` is int32[n], below `many`, -1: none; `ends` is int64[runs + 1], the start of each run and
         the end.
         """
-        self._ends = ends.tolist()
-        self._codes = np.empty(len(codes), dtype=np.int32)
-        self._order = np.empty(len(codes), dtype=np.int32)
-        counts = np.empty(len(ends) - 1, dtype=np.int64)
-        code_anew(codes, ends, np.full(many, -1, dtype=np.int32), self._codes, self._order, counts)
-        self._counts = counts.tolist()
+        self._ends = ends
+        self._codes, self._order = np.empty((2, len(codes)), dtype=np.int32)
+        self._counts = np.empty(len(ends) - 1, dtype=np.int64)
+        code_anew(codes, ends, np.full(many, -1, dtype=np.int32), self._codes, self._order, self._counts)
 
     def of(self, number: int) -> tuple[list[int], Ints32]:
         """Return the codes that occur in a run, and int32[m], indices into them."""
-        start, stop = self._ends[number], self._ends[number + 1]
-        return self._order[start : start + self._counts[number]].tolist(), self._codes[start:stop]
+        start, stop = self._ends[number : number + 2].tolist()
+        return self._order[start : start + int(self._counts[number])].tolist(), self._codes[start:stop]
 
     def pairs(self) -> tuple[list[int], Ints32, Ints64]:
         """Return the code of each pair of run and code, int32[n], the pair of each row, and int64[runs + 1],
         the first pair of each run, and the end; no code is -1.
         """
-        ends, counts = np.array(self._ends), np.array(self._counts)
-        lengths, pairs = between(ends), np.array([0, *self._counts]).cumsum()
-        is_first = np.arange(ends[-1]) - ends[:-1].repeat(lengths) < counts.repeat(lengths)
-        pair = self._codes + pairs[:-1].repeat(lengths).astype(np.int32)
+        ends, lengths, pairs = self._ends, between(self._ends), np.zeros_like(self._ends)
+        self._counts.cumsum(out=pairs[1:])
+        is_first = np.arange(ends[-1]) < (ends[:-1] + self._counts).repeat(lengths)
+        pair = self._codes + pairs[:-1].astype(np.int32).repeat(lengths)
         return self._order[is_first].tolist(), pair, pairs
 
 

@@ -214,9 +214,11 @@ class _Step:
     def _take(self, answers: Answers, start: int) -> None:
         """Take events and explanations of the rows from `start` on."""
         mine = self._answers
-        mine.events.extend(replace(event, row=event.row + start) for event in answers.events)
-        mine.explanations.update({row + start: path for row, path in answers.explanations.items()})
-        mine.seen.update({row + start: seen for row, seen in answers.seen.items()})
+        if answers.events:
+            mine.events.extend(replace(event, row=event.row + start) for event in answers.events)
+        if answers.explanations:
+            mine.explanations.update({row + start: path for row, path in answers.explanations.items()})
+            mine.seen.update({row + start: seen for row, seen in answers.seen.items()})
 
     def give_up(self, error: Exception) -> None:
         """Let all runs fail that have not ended yet, and those that ended with answers only."""
