@@ -66,7 +66,7 @@ INSIDE: list[tuple[type, str, str]] = [
     (Pipeline, "send", "hand over, count"),
     (Sender, "hand_over", "hand over: client"),
 ]
-"""Methods whose time is a stage of its own."""
+"""Methods whose time is a separate stage."""
 
 
 class Watch(Protocol):
@@ -76,7 +76,7 @@ class Watch(Protocol):
 
 
 class Unwatched:
-    """No stopwatch: the calls of its clocks would count as those of a round."""
+    """A watch without clocks, for counts of calls."""
 
     def measure(self, _stage: str) -> contextlib.AbstractContextManager[None]:
         """Return a context that does nothing."""
