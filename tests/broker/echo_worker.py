@@ -14,7 +14,6 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import SimpleNamespace
 from typing import Any
 
 from confluent_kafka import KafkaError, Producer
@@ -29,14 +28,27 @@ from streamapp.worker.observability.logs import configure_logs
 from streamapp.worker.observability.metrics import Metrics
 from streamapp.worker.outputs.record_sizes import OutputLimits
 from streamapp.worker.outputs.senders import transactional_sender
+from streamapp.worker.processing.results import Results
 from streamapp.worker.restore.log_reader import LogReader
 from streamapp.worker.restore.rebuild import Restored, RestoreRequest
 from streamapp.worker.state_directory import StateDirectory, default_instance
+from streamapp.worker.task.effects.effects import Effects
 from streamapp.worker.task.sources import source_topics
 from streamapp.worker.task.unit import Unit
 from streamapp.worker.transport.runs import Run
 from streamapp.worker.worker import check_topics, create_manager, run_app, snapshot_writer, with_port
 from topics.definitions import TopicNames
+
+
+class Echoes(Results):
+    """The echoes of a run, in place of its outputs."""
+
+    size = 0
+
+    def __init__(self, run: Run, step: Step, echoes: list[dict[str, Any]]) -> None:
+        super().__init__(run, Effects(), [], step, input_bytes=100 * len(echoes))
+        self.echoes = echoes
+        self.size = 200 * len(echoes)
 
 
 class Nothing:
@@ -128,14 +140,7 @@ class Echo:
                 raise ValueError(message)
             echoes.append(echo)
         step = Step(self._sources[run.topic], run.position)
-        return SimpleNamespace(
-            run=run,
-            echoes=echoes,
-            size=200 * len(echoes),
-            step=step,
-            input_bytes=100 * len(echoes),
-            rest=None,
-        )
+        return Echoes(run, step, echoes)
 
     def send(self, group: Sequence[Any]) -> None:
         for results in group:
