@@ -24,10 +24,10 @@ RUN: Final = 5_000
 """Records of a run."""
 LEARNED: Final = 20_000
 WARM: Final = 5
-"""One in so many turns warms up, at the beginning."""
+"""The first turns, one in this number, warm up and are not counted."""
 STAGES: Final = ("decode", "process", "encode")
 Variants = Mapping[str, Mapping[str, Any]]
-"""Name → the members of the spec that a variant has in addition to the others."""
+"""Name → the members that a variant adds to the common spec."""
 Times = dict[str, list[float]]
 """Name of a variant → the time of each turn."""
 

@@ -3,8 +3,8 @@
     python -m benchmarks.consumers --json                                 # 5,000/s, full rate, 8 partitions
     python -m benchmarks.consumers --partitions 8 64 --rate 5000 --seconds 10 --turns 3 --records 2000000
 
-Each way is a process of its own that reads one topic to columns (`topics/columns/spans.py:RecordSpans`), one
-after the other, turn after turn. Its loop is that of the worker between a fetch and a run: it waits for the
+Each way is a separate process that reads one topic to columns (`topics/columns/spans.py:RecordSpans`), one
+after the other, turn after turn. Its loop is the worker's loop between a fetch and a run: it waits for the
 records that a thread takes.
 
 fetcher: the worker's consumer thread (`streamapp/worker/driver/thread.py`) without Faust and without a group.
@@ -13,8 +13,8 @@ queue-held: the same; at the trickle the broker holds each answer for the pause 
 for the worker.
 
 Three loads: a trickle; its backlog in the same small batches, as fast as it goes; large batches likewise. CPU
-is that of all threads of the process, in microseconds, by record and by fetch; a quarter warms up. `ratio` is
-that of a way to the fetcher, the median of the turns. docs/benchmarks-pipeline.md has the results.
+is the time of all threads of the process, in microseconds, by record and by fetch; a quarter warms up.
+`ratio` compares a way with the fetcher, the median of the turns. docs/benchmarks-pipeline.md has the results.
 """
 
 from __future__ import annotations

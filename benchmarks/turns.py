@@ -57,7 +57,7 @@ def measure(options: argparse.Namespace, bootstrap: str) -> dict[str, Any]:
 
 
 def report(counts: dict[str, Any], most: int) -> dict[str, Any]:
-    """Return the counts with only so many functions of each thread."""
+    """Return the counts with at most this number of functions of each thread."""
     calls = {
         thread: of_thread | {"by_function": dict([*of_thread["by_function"].items()][:most])}
         for thread, of_thread in counts["calls"].items()
