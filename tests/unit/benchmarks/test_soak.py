@@ -1,8 +1,12 @@
 """Slopes of the soak: what grows is found, what only sways is not, and the interval holds its promise."""
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from benchmarks.soak.samples import process_figures
 from benchmarks.soak.slopes import HOUR_S, slope_of
 from benchmarks.soak.traffic import DriftingRows
 
@@ -67,3 +71,15 @@ def test_the_rows_drift_and_go_on() -> None:
     again = [rows.take() for _ in range(50)]
     assert first[0][0].keys() == {"attrib1", "attrib2", "attrib3"}
     assert len({str(row) for row in first + others + again}) == 250, "no row comes twice"
+
+
+def test_tables_of_rocksdb_are_counted_apart_from_other_open_files(tmp_path: Path) -> None:
+    before = process_figures(os.getpid())
+    files = [(tmp_path / name).open("wb") for name in ("000012.sst", "000013.sst", "LOG")]
+    try:
+        now = process_figures(os.getpid())
+    finally:
+        for file in files:
+            file.close()
+    assert now["table_files"] - before["table_files"] == 2
+    assert now["descriptors"] - before["descriptors"] == 1
