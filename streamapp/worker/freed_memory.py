@@ -1,4 +1,4 @@
-"""Freed memory goes back to the system: after a rebalance, and every ten minutes.
+"""Freed memory goes back to the system: after a rebalance, and every minute.
 
 A task that left is a cycle, with all its models. A restore frees its clients and buffers in threads, and
 glibc keeps such memory for the next allocations of these threads. The backlog after an outage of the broker
@@ -15,7 +15,7 @@ from typing import Final
 
 from streamapp.worker.blocking_calls import run_blocking
 
-PAUSE_S: Final = 600.0
+PAUSE_S: Final = 60.0
 """Time between two calls that return free pages: 0.5 ms, and 0.7 ms for each MB that is returned, in which
 other threads wait for memory.
 """
