@@ -36,10 +36,10 @@ from topics.definitions import HOUR_MS
 PREFIX: Final = "soak."
 GROUP: Final = "soak"
 SEGMENTS: Final = {"segment.bytes": str(MIB)}
-"""Of the journal and of the snapshots: Kafka frees space only in whole segments."""
+"""Settings of the journal and the snapshots: Kafka frees space only in whole segments."""
 
 MARKS: Final = {"delete.retention.ms": str(HOUR_MS // 20)}
-"""Of the snapshots, which come twenty times as often as by default."""
+"""Settings of the snapshots, which come twenty times as often as by default."""
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:

@@ -174,7 +174,7 @@ def process_figures(pid: int) -> dict[str, float]:
 
 
 def _opened(descriptor: Path) -> str:
-    """Return the file of a descriptor; empty if it was closed meanwhile."""
+    """Return the file of a descriptor; empty if it is closed already."""
     try:
         return str(descriptor.readlink())
     except FileNotFoundError:
