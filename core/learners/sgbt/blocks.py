@@ -30,7 +30,6 @@ from core.learners.sgbt.layout import (
     BoostPlaces,
     TreeEntry,
     committees,
-    fitting,
     sketch_words,
 )
 from core.learners.sgbt.residuals import SPLITS
@@ -172,11 +171,14 @@ class BoostLayout(ArenaLayout):
         return [GrowthStopped(row, index, leaves)] if t == model.block_places[0] else []
 
     def _extend(self, model: HasBlocks, t: int, asked: int) -> None:
-        """Compute how many words the block may take, and make nodes and leaves half as many again."""
+        """Compute how many words the block may take, and make nodes and leaves half as many again.
+
+        asked: the roots and the splits that the record may take, 0 before the words were computed.
+        """
         ints = model.ints
         limit, leaf_words = self.reckon(model, t)
         boosting = boosting_at(ints, t)
-        planted, splits = fitting(boosting, *divmod(asked, SPLITS))
+        planted, splits = divmod(asked, SPLITS)
         needed = (
             max(int(boosting.nodes), int(boosting.live_nodes) + planted + 2 * splits),
             max(int(boosting.leaves), int(boosting.live_leaves) + planted + splits),
@@ -189,7 +191,7 @@ class BoostLayout(ArenaLayout):
             # Half of the rest, so that the last bytes take few steps.
             rest = max(limit - needed[NODES] * NODE_WORDS - needed[LEAVES] * leaf_words, 0)
             more = rest // 2 // (2 * NODE_WORDS + leaf_words)
-            room = [max(had[NODES], needed[NODES] + 2 * more), max(had[LEAVES], needed[LEAVES] + more)]
+            room = [needed[NODES] + 2 * more, needed[LEAVES] + more]
         model.make_room(t, (room[NODES], room[LEAVES], 1))
 
     # Reading

@@ -19,7 +19,7 @@ from typing import Final
 from core.kernels.jit import called, kernel
 from core.layout.learning import Row
 from core.layout.plan import PlanRecord
-from core.learners.sgbt.boosted_nodes import fits, free_subtree, stop, take_leaf
+from core.learners.sgbt.boosted_nodes import free_subtree, stop, take_leaf
 from core.learners.sgbt.layout import Boosting, BoostNode, BoostParameters, TreeEntry, parameters_of
 from core.learners.sgbt.scoring import leaf_of
 from core.learners.sgbt.variance_splits import EQUAL
@@ -80,9 +80,10 @@ def following(plan: PlanRecord, boosting: Boosting, number: int, top: int, is_le
 @called
 def begin_alternate(plan: PlanRecord, boosting: Boosting, number: int) -> None:
     """Let an alternate tree begin beside an inner node, by its number, if there are the bytes for it."""
-    if not fits(boosting, 1, 1):
+    if boosting.roots_left == 0:
         stop(boosting)
         return
+    boosting.roots_left -= 1
     node = boosting.node(plan, number)
     alternate = take_leaf(plan, boosting, node.tree, number, -1)
     root = boosting.node(plan, alternate)
@@ -147,6 +148,7 @@ def take_over(plan: PlanRecord, boosting: Boosting, number: int, is_top: bool) -
     root, parent = node.alternate, node.parent
     node.alternate = -1
     boosting.alternates -= 1
+    boosting.stopped = 0  # the bytes of the old subtree are free
     boosting.node(plan, root).parent = parent
     if parent < 0:
         boosting.entry(plan, node.tree).root = root
@@ -174,5 +176,6 @@ def drop(plan: PlanRecord, boosting: Boosting, number: int, is_top: bool) -> Non
     free_subtree(plan, boosting, node.alternate)
     node.alternate = -1
     boosting.alternates -= 1
+    boosting.stopped = 0  # its bytes are free
     if is_top:
         watch_again(plan, boosting, number)

@@ -18,14 +18,6 @@ from core.learners.sgbt.layout import (
 
 
 @kernel
-def fits(boosting: Boosting, nodes: int, leaves: int) -> bool:
-    """Return whether nodes and leaves, in addition to those in use, fit into the bytes of the block."""
-    most_nodes = max(boosting.nodes, boosting.live_nodes + nodes)
-    most_leaves = max(boosting.leaves, boosting.live_leaves + leaves)
-    return most_nodes * NODE_WORDS + most_leaves * boosting.learned_leaf <= boosting.limit
-
-
-@kernel
 def stop(boosting: Boosting) -> None:
     """Note that bytes are lacking; the first time, an event follows."""
     if boosting.stopped == 0:

@@ -191,6 +191,8 @@ class Boosting(Record):
     attempts: int = word("attempts to split a leaf", low=0, high=MOST)
     stopped: int = word("1: a split or a tree was left out for lack of bytes", low=0, high=1)
     unreported: int = word("1: there is no event of that yet; 0 between two records", low=0, high=0)
+    roots_left: int = word("roots that the record may still begin; 0 between two records", low=0, high=0)
+    splits_left: int = word("splits that the record may still make; 0 between two records", low=0, high=0)
     drawn: int = word("attributes that the trees' subsets were drawn from", low=0, high=MOST)
     reckoned: int = word("classes and values that the model had learned", low=0, high=MOST)
     limit: int = word("words that nodes and leaves may take", low=0, high=MOST)
@@ -258,27 +260,27 @@ committees_of = kernel(committees)
 """The same in compiled code. From Python it would be compiled at its first call."""
 
 
-def fitting(boosting: Boosting, planted: int, splits: int) -> tuple[int, int]:
-    """Return how many of some new roots, and of some splits after them, fit into the bytes of the block."""
+@kernel
+def fitting(boosting: Boosting, planted: int, splits: int, alternates: int) -> tuple[int, int]:
+    """Return how many roots, of trees and of alternate trees, and how many splits fit into the block's bytes.
+
+    The trees come first, and the alternate trees last: few of those that may begin do.
+    """
     free_nodes = boosting.nodes - boosting.live_nodes
     free_leaves = boosting.leaves - boosting.live_leaves
     leaf_words = boosting.learned_leaf
     spare = boosting.limit - boosting.nodes * NODE_WORDS - boosting.leaves * leaf_words
-    while planted > 0:
-        nodes, leaves = max(planted - free_nodes, 0), max(planted - free_leaves, 0)
-        if nodes * NODE_WORDS + leaves * leaf_words <= spare:
-            break
-        planted -= 1
-    while splits > 0:
-        nodes, leaves = max(planted + 2 * splits - free_nodes, 0), max(planted + splits - free_leaves, 0)
-        if nodes * NODE_WORDS + leaves * leaf_words <= spare:
-            break
-        splits -= 1
-    return planted, splits
-
-
-fitting_of = kernel(fitting)
-"""The same in compiled code."""
+    nodes, leaves = 0, 0
+    for most, of_nodes in ((planted, 1), (splits, 2), (alternates, 1)):
+        while most > 0:
+            new_nodes = max(nodes + of_nodes * most - free_nodes, 0)
+            new_leaves = max(leaves + most - free_leaves, 0)
+            if new_nodes * NODE_WORDS + new_leaves * leaf_words <= spare:
+                break
+            most -= 1
+        nodes += of_nodes * most
+        leaves += most
+    return 2 * leaves - nodes, nodes - leaves
 
 
 @kernel

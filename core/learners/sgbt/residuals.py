@@ -28,7 +28,7 @@ from core.learners.sgbt.boosted_alternates import (
     has_risen,
     take_over,
 )
-from core.learners.sgbt.boosted_nodes import fits, stop, take_leaf
+from core.learners.sgbt.boosted_nodes import stop, take_leaf
 from core.learners.sgbt.layout import (
     ENTRY_FIELDS,
     MASK_BITS,
@@ -37,7 +37,7 @@ from core.learners.sgbt.layout import (
     NumberSketch,
     TreeEntry,
     committees_of,
-    fitting_of,
+    fitting,
     learned,
     parameters_of,
     places_of,
@@ -100,13 +100,13 @@ def is_due(plan: PlanRecord, leaf: BoostNode, weight: float) -> bool:
 
 
 @kernel
-def most_to_take(plan: PlanRecord, boosting: Boosting, row: Row) -> tuple[int, int]:
-    """Return how many trees and alternate trees a record begins at most, and how many leaves it may split.
+def most_to_take(plan: PlanRecord, boosting: Boosting, row: Row) -> tuple[int, int, int]:
+    """Return how many trees a record begins, and how many splits and alternate trees follow at most.
 
     No more than one alternate tree begins in a tree, because an alarm ends the detectors below its node.
     """
     trees = committees_of(boosting.model.classes) * places_of(plan).members
-    planted, splits = 0, 0
+    planted, splits, alternates = 0, 0, 0
     for number in range(trees):
         root = boosting.entry(plan, number).root
         if root < 0:
@@ -118,31 +118,34 @@ def most_to_take(plan: PlanRecord, boosting: Boosting, row: Row) -> tuple[int, i
             if node.alternate >= 0:
                 leaf = leaf_of(plan, boosting, node.alternate, row.x)
                 splits += 1 if is_due(plan, leaf, row.weight) else 0
-            is_watched = is_watched or node.watched != 0
+            is_watched = is_watched or node.watched != 0 or node.alternate >= 0
             node = boosting.node(plan, child_of(plan, boosting, node, row.x))
-        planted += 1 if is_watched else 0
+        alternates += 1 if is_watched else 0
         splits += 1 if is_due(plan, node, row.weight) else 0
-    return planted, splits
+    return planted, splits, alternates
 
 
 @kernel
 def lacks_room(plan: PlanRecord, boosting: Boosting, row: Row) -> int:
-    """Return what a record may take if the block has to grow first and has the bytes for it; else -1."""
-    is_reckoned = boosting.reckoned == learned(plan, boosting)
+    """Set how many roots and splits a record may take, and return -1; else what the block has to grow for.
+
+    Both follow from the bytes of the block, never from its room, so that the cut of runs does not matter. A
+    block with room for all of them has the bytes.
+    """
+    if boosting.reckoned != learned(plan, boosting):
+        return 0
     trees = committees_of(boosting.model.classes) * places_of(plan).members
-    most = trees + boosting.alternates
+    roots, splits = trees, trees + boosting.alternates
     spare = boosting.node_capacity - boosting.live_nodes
     spare_leaves = boosting.leaf_capacity - boosting.live_leaves
-    if is_reckoned and boosting.trees == trees and spare >= trees + 2 * most and spare_leaves >= trees + most:
-        return -1
-    planted, splits = most_to_take(plan, boosting, row)
-    asked = planted * SPLITS + splits
-    if not is_reckoned:
-        return asked
-    planted, splits = fitting_of(boosting, planted, splits)
-    if spare >= planted + 2 * splits and spare_leaves >= planted + splits:
-        return -1
-    return asked
+    if boosting.trees < trees or spare < roots + 2 * splits or spare_leaves < roots + splits:
+        planted, due, alternates = most_to_take(plan, boosting, row)
+        roots, splits = fitting(boosting, planted, due, alternates)
+        if spare < roots + 2 * splits or spare_leaves < roots + splits:
+            return roots * SPLITS + splits
+    boosting.roots_left = roots
+    boosting.splits_left = splits
+    return -1
 
 
 @kernel
@@ -268,9 +271,10 @@ def learn_tree(plan: PlanRecord, boosting: Boosting, number: int, row: Row, targ
 @kernel
 def plant(plan: PlanRecord, boosting: Boosting, number: int) -> bool:
     """Plant a tree, by its number, if there are the bytes for it; return whether it is planted."""
-    if not fits(boosting, 1, 1):
+    if boosting.roots_left == 0:
         stop(boosting)
         return False
+    boosting.roots_left -= 1
     entry = boosting.entry(plan, number)
     entry.root = take_leaf(plan, boosting, number, -1, -1)
     draw_mask(plan, entry, number, np.empty(plan.attributes))
@@ -304,6 +308,8 @@ def train(plan: PlanRecord, boosting: Boosting, row: Row) -> int:
     boosting.class_weights(plan)[row.label] += row.weight
     for committee in range(committees):
         learn_committee(plan, boosting, committee, row)
+    boosting.roots_left = 0
+    boosting.splits_left = 0
     return DECISION_DUE if boosting.unreported != 0 else LEARNED
 
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from core.kernels.jit import kernel
 from core.kernels.records import Words, name_tuple
 from core.layout.plan import PlanRecord
-from core.learners.sgbt.boosted_nodes import fits, stop, take_leaf
+from core.learners.sgbt.boosted_nodes import stop, take_leaf
 from core.learners.sgbt.layout import (
     NO_LEAF,
     Boosting,
@@ -166,9 +166,10 @@ def attempt(plan: PlanRecord, boosting: Boosting, entry: TreeEntry, number: int)
     best = best_of(plan, boosting, entry, boosting.leaf(plan, node.leaf))
     if not is_decided(plan, best, node.weight):
         return False
-    if not fits(boosting, 2, 1):
+    if boosting.splits_left == 0:
         stop(boosting)
         return False
+    boosting.splits_left -= 1
     record = node.leaf
     node.leaf = NO_LEAF
     node.left = take_leaf(plan, boosting, node.tree, number, record)

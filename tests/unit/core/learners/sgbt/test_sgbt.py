@@ -6,6 +6,7 @@ import pytest
 from core.errors import GroveError
 from core.events import GrowthStopped
 from core.export.outline import answering
+from core.kernels import jit
 from core.learners.sgbt.blocks import boosting_at
 from core.model import validate
 from core.model.model import Model
@@ -81,6 +82,31 @@ def test_trees_stop_at_the_cap_and_go_on_answering():
     assert model.summary().growth_stopped
     assert [type(event) for event in answers.events] == [GrowthStopped]
     validate.check(model)
+
+
+@pytest.mark.skipif(jit.DISABLED, reason="20,000 records are for compiled code")
+@pytest.mark.parametrize("alternates", [True, False])
+@pytest.mark.parametrize("data", [mixed, numeric, late_classes])
+def test_at_every_cap_a_model_keeps_its_bounds_after_each_record(data, alternates):
+    """Near a cap more may be wanted than fits: roots, splits and alternate trees of one record."""
+    rows = data(300)
+    rows.y[150:] = (rows.y[150:] + 1) % rows.classes
+    stopped = 0
+    for cap in range(110_000, 410_000, 25_000):
+        spec = sgbt(members=8, drift_threshold=2.0, grace_period=10, delta=0.5, tau=0.9, max_bytes=cap)
+        table = table_of(rows.schema(), spec)
+        for n in range(300):
+            answer(table, rows.x[n : n + 1], rows.y[n : n + 1])
+            model = table.model(0)
+            # A class that is declared and has not come takes bytes that no limit counts.
+            assert model.nbytes <= cap or data is late_classes
+            boosting = boosting_at(model.ints, model.first)
+            assert boosting.nodes <= boosting.node_capacity
+            assert boosting.leaves <= boosting.leaf_capacity
+        validate.check(model)
+        assert Model.restore(model.snapshot()).snapshot() == model.snapshot()
+        stopped += model.summary().growth_stopped
+    assert stopped, "no cap was reached"
 
 
 def test_a_path_begins_with_a_member_and_ends_in_its_leaf():
