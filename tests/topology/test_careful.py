@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
+import orjson
 import pytest
 
 from streamapp.worker.outputs.encoder import Encoder
@@ -14,6 +16,7 @@ from streamapp.worker.task.task import TaskRun
 from tests.property.test_task_cuts import assert_same
 from tests.property.test_task_rollback import state
 from tests.topology.partition import NAMES, NEVER, Partition, Record, config, instance
+from topics.codecs.json import documents as json_documents
 from topics.columns.records import RawRecords
 
 POISON = {"features": {"x": 1.0}, "label": "a", "weight": 1.25}
@@ -96,19 +99,23 @@ def test_the_position_behind_a_gap_in_the_log_is_kept_when_records_are_repeated(
     assert partition.task.next == {"instances": 29}
 
 
-class Torn(bytes):
-    """A value that cannot be read."""
+TORN = b'{"torn": 1}'
 
-    def __getitem__(self, at: object) -> Any:
+
+def torn_loads(value: bytes) -> Any:
+    if value == TORN:
         raise OSError(5, "Input/output error")
+    return orjson.loads(value)
 
 
-def test_a_codec_that_fails_on_a_record_costs_that_record() -> None:
+def test_a_codec_that_fails_on_a_record_costs_that_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    failing = SimpleNamespace(loads=torn_loads, JSONDecodeError=orjson.JSONDecodeError)
+    monkeypatch.setattr(json_documents, "orjson", failing)
     partition = Partition(config(processing_exception_handler="dead-letter"))
     good = [instance(row) for row in rows(4)]
-    partition.feed(*good[:2], Record("instances", b"m", Torn(b"{}")), *good[2:])
+    partition.feed(*good[:2], Record("instances", b"m", TORN), *good[2:])
     assert [letter.reason for letter in partition.dead_letters] == ["processing-error"]
-    assert partition.dead_letters[0].value == b"{}"
+    assert partition.dead_letters[0].value == TORN
     assert [document["id"] for document in partition.predictions] == ["i0", "i1", "i2", "i3"]
 
 
