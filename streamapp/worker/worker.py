@@ -14,10 +14,10 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from types import FrameType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import faust
 from faust.exceptions import ConsistencyError
@@ -271,6 +271,9 @@ def snapshot_writer(settings: Settings, app: App, names: TopicNames, metrics: Me
     return SnapshotWriter(SnapshotTable(add_table(app, names.snapshots)), journal, metrics, limits)
 
 
+ENDS_S: Final = 120.0
+"""Time that a worker that has failed has to stop: nothing of it is committed any more."""
+
 CANCELLED_S: Final = 5.0
 """How long a worker that ends waits for cancelled tasks; they need milliseconds, on a busy machine longer."""
 
@@ -292,6 +295,33 @@ def run_app(app: App, loop: asyncio.AbstractEventLoop, health: Health) -> int:
     finally:
         for task in watching:
             task.cancel()
+        worker.has_stopped()
+
+
+def end_within(seconds: float, loop: asyncio.AbstractEventLoop) -> threading.Timer:
+    """End the process when the time is over, with a log line for each task that has not stopped.
+
+    A part that waits for another part that has failed would keep a partition from the next worker for ever.
+    """
+
+    def end() -> None:
+        logger.critical("the worker has failed, and has not stopped for %g s: ending at once", seconds)
+        for task in asyncio.all_tasks(loop):
+            logger.critical("has not stopped: %s", " awaits ".join(_awaiting(task.get_coro())))
+        logging.shutdown()
+        os._exit(EXIT_FORCED)
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
+def _awaiting(coroutine: Any) -> Iterator[str]:
+    """Yield name and line of a coroutine, of the one that it waits for, and so on."""
+    while (frame := getattr(coroutine, "cr_frame", None)) is not None:
+        yield f"{coroutine.__qualname__} (line {frame.f_lineno})"
+        coroutine = coroutine.cr_await
 
 
 class Worker(faust.Worker):
@@ -303,6 +333,16 @@ class Worker(faust.Worker):
         self.start_failure: Exception | None = None
         self._health = health
         self._app = app
+        self._ending: threading.Timer | None = None
+
+    def _crash(self, reason: BaseException) -> None:
+        super()._crash(reason)
+        self._ending = self._ending or end_within(ENDS_S, self.loop)
+
+    def has_stopped(self) -> None:
+        """Note that all parts have stopped."""
+        if self._ending is not None:
+            self._ending.cancel()
 
     async def start(self) -> None:
         """Start; keep an error that prevents the start, because Faust reduces it to an exit code."""

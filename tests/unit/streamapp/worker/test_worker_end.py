@@ -1,6 +1,8 @@
 """The end of a worker's event loop."""
 
 import asyncio
+import subprocess
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -33,3 +35,20 @@ def test_a_task_that_ignores_its_cancellation_does_not_keep_the_process(
     may_end.set()
     loop.run_until_complete(tasks[0])
     loop.close()
+
+
+def test_a_worker_that_does_not_stop_ends_and_names_the_tasks() -> None:
+    program = (
+        "import asyncio\n"
+        "from streamapp.worker.worker import end_within\n"
+        "async def waits_for_a_dead_part():\n"
+        "    await asyncio.Event().wait()\n"
+        "async def worker():\n"
+        "    loop = asyncio.get_running_loop()\n"
+        "    loop.call_soon(end_within, 0.0, loop)  # when the task waits\n"
+        "    await waits_for_a_dead_part()\n"
+        "asyncio.run(worker())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "has not stopped: worker (line 8) awaits waits_for_a_dead_part (line 4)" in done.stderr
