@@ -10,40 +10,21 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import time
 from typing import Any
 
-import numpy as np
-
+from benchmarks.boosted_drifts import run_sgbt
 from benchmarks.datasets import Rows, load
-from core.kernels import jit
-from core.model.model import Model
-from core.model_table import ModelTable
-from core.plan_words import compiled_modules
-from core.spec import Spec
 
 STREAMS = ("sea", "agrawal", "rbf", "electricity", "weather")
 
 
-def run(rows: Rows, members: int, bins: int, seed: int) -> tuple[float, float, int]:
-    """Return percent right, seconds of processor time, and bytes of the model."""
-    learner = {"name": "sgbt", "members": members, "bins": bins}
-    spec = Spec.parse({"learner": learner, "seed": seed, "evaluation": {"every": 0}})
-    jit.warm(compiled_modules(spec))
-    table = ModelTable()
-    table.add(Model.create(spec, rows.schema))
-    n = len(rows.y)
-    which, weight = np.zeros(n, dtype=np.int64), np.ones(n)
-    began = time.process_time()
-    answers = table.answer(which, rows.x, rows.y, weight)
-    seconds = time.process_time() - began
-    return float((answers.prediction == rows.y).mean()) * 100.0, seconds, table.model(0).nbytes
-
-
 def measure(rows: Rows, members: int, bins: int, seeds: int) -> dict[str, Any]:
     """Return the means over seeds."""
-    runs = [run(rows, members, bins, seed) for seed in range(1, seeds + 1)]
-    right, seconds, size = zip(*runs, strict=True)
+    parts = {"learner": {"bins": bins}}
+    hits, seconds, size = zip(
+        *(run_sgbt(rows, parts, members, seed) for seed in range(1, seeds + 1)), strict=True
+    )
+    right = [float(each.mean()) * 100.0 for each in hits]
     return {
         "stream": rows.name,
         "records": len(rows.y),
