@@ -24,7 +24,7 @@ def measure(rows: Rows, members: int, bins: int, seeds: int) -> dict[str, Any]:
     hits, seconds, size = zip(
         *(run_sgbt(rows, parts, members, seed) for seed in range(1, seeds + 1)), strict=True
     )
-    right = [float(each.mean()) * 100.0 for each in hits]
+    right = [float(of_run.mean()) * 100.0 for of_run in hits]
     return {
         "stream": rows.name,
         "records": len(rows.y),
