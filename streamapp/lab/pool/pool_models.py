@@ -124,10 +124,15 @@ class RiskBounds:
     def of(self, labels: Ints, positives: Ints) -> Floats:
         """Return float64[n]; labels, positives: int64[n]."""
         pairs = list(zip(labels.tolist(), positives.tolist(), strict=True))
-        if new := sorted(set(pairs) - self._known.keys()):
+        if new := sorted({pair for pair in pairs if pair not in self._known}):
             t, k = np.array(new, dtype=np.float64).T
             self._known.update(zip(new, np.atleast_1d(risk_bound(t, k, self._delta)).tolist(), strict=True))
         return np.array([self._known[pair] for pair in pairs])
+
+    def at(self, labels: int, positives: int) -> float:
+        """Return the bound of one leaf."""
+        bound = self._known.get((labels, positives))
+        return float(self.of(np.array([labels]), np.array([positives]))[0]) if bound is None else bound
 
 
 def ranking_of(spec: Spec) -> tuple[float, str | None]:

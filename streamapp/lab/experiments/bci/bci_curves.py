@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -38,7 +38,7 @@ def cells_of(common: dict[str, Any], stage: str, deltas: list[float], runs: int)
     ]
 
 
-def summed(curves: Sequence[Floats], labels: Sequence[int]) -> dict[str, Any]:
+def summed(curves: Sequence[Floats] | Floats, labels: Sequence[int]) -> dict[str, Any]:
     """Return the results of a cell: sums and sums of squares over its runs, at each label count."""
     table = np.array(curves)
     means = table.mean(axis=1)
@@ -97,11 +97,3 @@ def nearest(labels: Sequence[int], count: int) -> int:
 def is_least(value: float, spread: float, other: float, other_spread: float, errors: float = 2.0) -> bool:
     """Return whether a mean is at most another mean plus `errors` standard errors of their difference."""
     return value <= other + errors * float(np.hypot(spread, other_spread))
-
-
-Runner = Callable[[int], Floats]
-
-
-def run_seeds(cell: dict[str, Any], run: Runner) -> list[Floats]:
-    """Return the curve of each seed of a cell."""
-    return [run(cell["seed"] + i) for i in range(cell["runs"])]

@@ -25,20 +25,20 @@ from streamapp.lab.experiments.bci.bci_curves import (
     is_least,
     merged,
     pairs_of,
-    run_seeds,
     sparse,
     summed,
     thinned,
 )
 from streamapp.lab.experiments.bci.bci_toy import BY_EXCESS
+from streamapp.lab.experiments.bci.boct_runs import BoctRuns, pick_each
 from streamapp.lab.experiments.chart import Axis, Chart, Line
 from streamapp.lab.pool.pool_models import TOTAL
-from streamapp.lab.pool.pool_protocol import Records, label_pool, split
-from streamapp.lab.pool.pool_specs import Maker, maker_of
+from streamapp.lab.pool.pool_protocol import PICK, Records, label_pool, split
+from streamapp.lab.pool.pool_specs import maker_of
 
 TITLE = "BCI (Bayesian Credible Intervals), Figure 6: test risk on real data against labels"
-HOURS: Final[dict[Size, float]] = {"full": 2.0}
-"""Hours of one core, measured."""
+HOURS: Final[dict[Size, float]] = {"full": 0.6}
+"""Hours of one core."""
 
 FILES: Final = {
     "diabetes": "diabetes.arff.gz",
@@ -116,21 +116,6 @@ def _common(name: str, system: str, data: Path | None, points: int | None) -> di
     return {"set": name, "system": system, "folder": str(data), "points": points}
 
 
-def maker(system: str, deltas: Sequence[float]) -> Maker:
-    """Return the function that makes a system for a pool."""
-    import json
-
-    if system == "c4.5":
-        return maker_of("c4.5")
-    learner: dict[str, Any] = {"name": "boct", "sizes": "pool", "delta": deltas[0]}
-    if system == "Hoeffding":
-        learner["bound"] = "hoeffding"
-    query: Any = "random"
-    if system in ("BOCT-AL", BY_EXCESS):
-        query = {"name": "boct_al", "delta": deltas[1], "risk": "mbinomial" if system == BY_EXCESS else TOTAL}
-    return maker_of(json.dumps({"learner": learner, "query": query, "evaluation": {"every": 0}}))
-
-
 @functools.lru_cache(maxsize=4)
 def load(name: str, data: Path) -> Records:
     from streamapp.lab.pool.pool_run import read_records
@@ -143,17 +128,54 @@ def load(name: str, data: Path) -> Records:
 def run(cell: dict[str, Any]) -> dict[str, Any]:
     """Label the pool of a set until it is empty, once for each seed of the cell."""
     records = load(cell["set"], Path(cell["folder"]))
-    make = maker(cell["system"], cell["deltas"])
     size = len(records.y) - round(len(records.y) * TEST_SHARE)
     judged = list(range(1, size + 1)) if cell["points"] is None else sparse(cell["points"], size)
+    seeds = range(cell["seed"], cell["seed"] + cell["runs"])
+    if cell["system"] == "c4.5":
+        return summed([_batch_curve(records, seed, judged) for seed in seeds], judged)
+    return summed(boct_curves(records, cell["system"], cell["deltas"], seeds, judged), judged)
 
-    def once(seed: int) -> Floats:
-        pool_rows, test_rows = split(len(records.y), TEST_SHARE, seed)
-        pool, test = records.part(pool_rows), records.part(test_rows)
-        curve = label_pool(make(records.schema, pool.x), pool, test, size, seed, judged)
-        return np.array([1.0 - point.accuracy for point in curve])
 
-    return summed(run_seeds(cell, once), judged)
+def _batch_curve(records: Records, seed: int, judged: Sequence[int]) -> Floats:
+    """Return the risks of C4.5 at some label counts, ascending, the last of them the pool's size."""
+    pool_rows, test_rows = split(len(records.y), TEST_SHARE, seed)
+    pool, test = records.part(pool_rows), records.part(test_rows)
+    system = maker_of("c4.5")(records.schema, pool.x)
+    curve = label_pool(system, pool, test, judged[-1], seed, judged)
+    return np.array([1.0 - point.accuracy for point in curve])
+
+
+def boct_curves(
+    records: Records, system: str, deltas: Sequence[float], seeds: Sequence[int], judged: Sequence[int]
+) -> Floats:
+    """Return the risks of BOCT with each seed, side by side; float64[seed, len(judged)].
+
+    Each run is the run that ``label_pool`` makes of the system's spec. judged: label counts, ascending.
+    """
+    rows = [split(len(records.y), TEST_SHARE, seed) for seed in seeds]
+    pools, tests = np.array([pool for pool, _ in rows]), np.array([test for _, test in rows])
+    learner: dict[str, Any] = {"name": "boct", "sizes": "pool", "delta": deltas[0]}
+    if system == "Hoeffding":
+        learner["bound"] = "hoeffding"
+    delta2 = deltas[1] if system in ("BOCT-AL", BY_EXCESS) else None
+    risk = "mbinomial" if system == BY_EXCESS else TOTAL
+    runs = BoctRuns(learner, records.schema, records.x[pools], records.x[tests], delta2, risk)
+    drawn = np.array(
+        [np.random.default_rng([seed, 1]).random((pools.shape[1], 2))[:, PICK] for seed in seeds]
+    )
+    unlabelled = [np.arange(pools.shape[1])] * len(seeds)
+    judged_counts = frozenset(judged)
+    risks = []
+    for labels in range(1, judged[-1] + 1):
+        ranked = unlabelled
+        if delta2 is not None:
+            ranked = [runs.in_riskiest_leaf(run, own) for run, own in enumerate(unlabelled)]
+        chosen = pick_each(ranked, drawn[:, labels - 1])
+        runs.learn(chosen, records.y[pools[np.arange(len(seeds)), chosen]])
+        unlabelled = [own[own != row] for own, row in zip(unlabelled, chosen.tolist(), strict=True)]
+        if labels in judged_counts:
+            risks.append(1.0 - (runs.predict() == records.y[tests]).mean(axis=1))
+    return np.ascontiguousarray(np.transpose(risks))
 
 
 def report(rows: Sequence[Row]) -> Report:

@@ -3,27 +3,23 @@
 The unit square is halved along x₁, x₂, x₁, … into 64 cells. A label in cell k is 1 with probability µ_k =
 1/(1 + exp(-5(x₂ - √x₁))) at its centre. The text of the paper has lost which coordinate is under the root.
 Both readings are here, and the printed axis fits both, because one label for all cells has the same risk.
-Only the halvings may be installed. Systems have the interface of the pool protocol, with cells in the
-place of rows that never run out: ``choose`` returns a cell, ``labels`` returns the predicted label of each
-cell.
+Only the halvings may be installed. Systems label cells in the place of rows, which never run out: ``choose``
+returns a cell of each run, ``labels`` returns the predicted label of each cell.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from core.layout.model import Floats, Ints
-from core.learners.boct import boct
 from core.model.model import Model
-from core.model.pool import survey
-from core.model_table import ModelTable
 from core.schema.schema import Attribute, Schema
-from core.spec import Spec
-from streamapp.lab.pool.pool_models import TOTAL, RiskBounds, riskiest
-from streamapp.lab.pool.pool_protocol import pick
+from streamapp.lab.experiments.bci.boct_runs import BoctRuns, bounds_of, pick_each
+from streamapp.lab.pool.pool_models import TOTAL
 
 DEPTH: Final = 6
 CELLS: Final = 1 << DEPTH
@@ -59,10 +55,11 @@ SHARES: Final = {root: _shares(root) for root in ROOTS}
 """float64[cell] of each reading: probability of label 1, µ."""
 
 
-def true_risk(labels: npt.NDArray[np.integer], root: str = ROOTS[0]) -> float:
-    """Return the error probability of predicting these labels; int[cell]."""
+def true_risks(labels: npt.NDArray[np.integer], root: str = ROOTS[0]) -> Floats:
+    """Return the error probability of predicting labels, float64[...]; labels: int[..., cell]."""
     shares = SHARES[root]
-    return float(np.where(labels == 1, 1.0 - shares, shares).mean())
+    risks: Floats = np.where(labels == 1, 1.0 - shares, shares).mean(axis=-1)
+    return risks
 
 
 def best_risk(depth: int, root: str = ROOTS[0]) -> float:
@@ -72,58 +69,43 @@ def best_risk(depth: int, root: str = ROOTS[0]) -> float:
 
 
 class ToySystem(Protocol):
-    """A system that learns labels of cells."""
+    """A system in several runs, which label a cell each in turn."""
 
-    def choose(self, u: float) -> int:
-        """Return the cell whose label is drawn next; u: uniform in [0, 1)."""
+    def choose(self, u: Floats) -> Ints:
+        """Return the cell of each run whose label is drawn next, int64[run]; u: uniform in [0, 1)."""
 
-    def learn(self, cell: int, label: int) -> None:
-        """Learn the label of a cell."""
+    def learn(self, cells: Ints, labels: Ints) -> None:
+        """Learn the label of a cell in each run; int64[run] each."""
 
     def labels(self) -> npt.NDArray[np.integer]:
-        """Return the predicted label of each cell, int[cell]."""
+        """Return the predicted label of each cell, int[run, cell]."""
 
 
 class ToyBoct:
     """BOCT that may install the halvings, and with δ2 BOCT-AL; risk: parameter of ``boct_al``."""
 
-    def __init__(self, delta: float, delta2: float | None = None, risk: str = TOTAL) -> None:
+    def __init__(self, runs: int, delta: float, delta2: float | None = None, risk: str = TOTAL) -> None:
         schema = Schema.of([Attribute("x1"), Attribute("x2")], CLASSES)
-        spec = Spec.parse({"learner": {"name": "boct", "sizes": "toy", "delta": delta}})
-        self._table = ModelTable()
-        self._index = self._table.add(Model.create(spec, schema))
-        self._bounds = None if delta2 is None else RiskBounds(delta2)
-        self._risk = risk
-        self._ends = np.zeros(CELLS, dtype=np.int64)
-        self._leaves = 0
+        learner = {"name": "boct", "sizes": "toy", "delta": delta}
+        cells = np.repeat(CENTRES[np.newaxis], runs, axis=0)
+        self._runs = BoctRuns(learner, schema, cells, cells, delta2, risk)
+        self._ranks = delta2 is not None
+        self._every_cell = [np.arange(CELLS)] * runs
 
-    @property
-    def model(self) -> Model:
-        return self._table.model(self._index)
+    def model(self, run: int = 0) -> Model:
+        return self._runs.model(run)
 
-    def choose(self, u: float) -> int:
-        cells = np.arange(CELLS)
-        if self._bounds is None:
-            return pick(cells, u)
-        leaves = boct.leaves(self.model)
-        if len(leaves.node) != self._leaves:
-            self._ends, self._leaves = boct.leaf_of(self.model, CENTRES), len(leaves.node)
-        bounds = self._bounds.of(leaves.labels, leaves.positives)
-        first = riskiest(leaves.size, bounds, self._risk)[0]
-        return pick(cells[self._ends == leaves.node[first]], u)
+    def choose(self, u: Floats) -> Ints:
+        if not self._ranks:
+            return pick_each(self._every_cell, u)
+        riskiest = [self._runs.in_riskiest_leaf(run, cells) for run, cells in enumerate(self._every_cell)]
+        return pick_each(riskiest, u)
 
-    def learn(self, cell: int, label: int) -> None:
-        self._table.learn(
-            np.array([self._index]),
-            CENTRES[cell : cell + 1],
-            np.array([label], dtype=np.int32),
-            np.ones(1),
-            np.array([-1], dtype=np.int32),
-            np.zeros(1, dtype=np.bool_),
-        )
+    def learn(self, cells: Ints, labels: Ints) -> None:
+        self._runs.learn(cells, labels)
 
     def labels(self) -> npt.NDArray[np.integer]:
-        return np.maximum(survey(self.model, CENTRES).prediction, 0)
+        return np.maximum(self._runs.predict(), 0)
 
 
 class Mbinomial:
@@ -133,49 +115,52 @@ class Mbinomial:
     q is the bound of BCI's equation 7 for W = 1 [D32]; of equal parts, the first.
     """
 
-    def __init__(self, depth: int, delta: float) -> None:
-        self._bounds = RiskBounds(delta)
+    def __init__(self, runs: int, depth: int, delta: float) -> None:
+        parts = 1 << depth
+        self._bounds = bounds_of(delta)
         self._cells_each = CELLS >> depth
-        self._labels = np.zeros(1 << depth, dtype=np.int64)
-        self._positives = np.zeros(1 << depth, dtype=np.int64)
+        self._labels = np.zeros((runs, parts), dtype=np.int64)
+        self._positives = np.zeros((runs, parts), dtype=np.int64)
+        self._risk = np.full((runs, parts), self._bounds.at(0, 0))
 
-    def choose(self, u: float) -> int:
-        part = int(self.scores().argmax())
-        return pick(np.arange(self._cells_each) + part * self._cells_each, u)
+    def choose(self, u: Floats) -> Ints:
+        cells = np.arange(CELLS).reshape(-1, self._cells_each)
+        return pick_each([cells[part] for part in self.scores().argmax(axis=1)], u)
 
     def scores(self) -> Floats:
-        """Return the score of each part, float64[part]."""
-        q = self._bounds.of(self._labels, self._positives)
-        return np.maximum(0.0, 2.0 * q - 1.0) / len(q)
+        """Return the score of each part, float64[run, part]."""
+        return np.maximum(0.0, 2.0 * self._risk - 1.0) / self._risk.shape[1]
 
-    def learn(self, cell: int, label: int) -> None:
-        part = cell // self._cells_each
-        self._labels[part] += 1
-        self._positives[part] += label
+    def learn(self, cells: Ints, labels: Ints) -> None:
+        for run, (part, label) in enumerate(zip(cells // self._cells_each, labels, strict=True)):
+            self._labels[run, part] += 1
+            self._positives[run, part] += label
+            of_part = int(self._labels[run, part]), int(self._positives[run, part])
+            self._risk[run, part] = self._bounds.at(*of_part)
 
     def labels(self) -> Ints:
         """Return 1 for parts of whose labels at least half are 1, and for parts without labels."""
-        return np.repeat((2 * self._positives >= self._labels).astype(np.int64), self._cells_each)
+        return np.repeat((2 * self._positives >= self._labels).astype(np.int64), self._cells_each, axis=1)
 
 
-def system_of(name: str, deltas: list[float]) -> ToySystem:
+def system_of(name: str, deltas: list[float], runs: int) -> ToySystem:
     """Return a system of figure 5 with its parameters."""
     if name == "BOCT":
-        return ToyBoct(deltas[0])
+        return ToyBoct(runs, deltas[0])
     if name == "BOCT-AL":
-        return ToyBoct(deltas[0], deltas[1])
+        return ToyBoct(runs, deltas[0], deltas[1])
     if name == BY_EXCESS:
-        return ToyBoct(deltas[0], deltas[1], "mbinomial")
-    return Mbinomial({"mbinomial_8": 3, "mbinomial_64": 6}[name], deltas[0])
+        return ToyBoct(runs, deltas[0], deltas[1], "mbinomial")
+    return Mbinomial(runs, {"mbinomial_8": 3, "mbinomial_64": 6}[name], deltas[0])
 
 
-def run(system: ToySystem, labels: int, every: int, seed: int, root: str = ROOTS[0]) -> Floats:
-    """Return the true risk at the start and after every `every` labels, float64[labels / every + 1]."""
-    drawn: Any = np.random.default_rng([seed, 2]).random((labels, 2))
-    risks = [true_risk(system.labels(), root)]
+def run(system: ToySystem, labels: int, every: int, seeds: Sequence[int], root: str = ROOTS[0]) -> Floats:
+    """Return the true risk at the start and after every `every` labels, float64[seed, labels / every + 1]."""
+    drawn: Any = np.stack([np.random.default_rng([seed, 2]).random((labels, 2)) for seed in seeds])
+    risks = [true_risks(system.labels(), root)]
     for t in range(labels):
-        cell = system.choose(drawn[t, 0])
-        system.learn(cell, int(drawn[t, 1] < SHARES[root][cell]))
+        cells = system.choose(drawn[:, t, 0])
+        system.learn(cells, (drawn[:, t, 1] < SHARES[root][cells]).astype(np.int64))
         if (t + 1) % every == 0:
-            risks.append(true_risk(system.labels(), root))
-    return np.array(risks)
+            risks.append(true_risks(system.labels(), root))
+    return np.ascontiguousarray(np.transpose(risks))

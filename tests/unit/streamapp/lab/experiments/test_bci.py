@@ -9,10 +9,14 @@ import numpy as np
 import pytest
 
 from benchmarks.datasets import folder
+from core.schema.schema import Attribute, Schema
+from core.spec import Spec
 from streamapp.errors import UsageError
 from streamapp.lab.experiments.base import Row, experiment
 from streamapp.lab.experiments.bci import bci_curves, bci_figure5, bci_figure6, bci_toy
 from streamapp.lab.experiments.conduct import conduct, hours_of
+from streamapp.lab.pool.pool_models import ModelSystem
+from streamapp.lab.pool.pool_protocol import Records, label_pool, split
 from tests.naive.boct_toy import NaiveToyBoct
 from tests.tiers import examples
 
@@ -35,9 +39,9 @@ def test_risks_of_the_toy_problem_are_exact() -> None:
     assert risks == pytest.approx(
         [0.369169, 0.350089, 0.241962, 0.241962, 0.224370, 0.217204, 0.213955], abs=5e-7
     )
-    assert bci_toy.true_risk(np.zeros(64, dtype=int)) == pytest.approx(0.369169, abs=5e-7)
-    assert bci_toy.true_risk(np.ones(64, dtype=int)) == pytest.approx(0.630831, abs=5e-7)
-    assert bci_toy.true_risk((SHARES < 0.5).astype(int)) == pytest.approx(0.786045, abs=5e-7)
+    assert bci_toy.true_risks(np.zeros(64, dtype=int)) == pytest.approx(0.369169, abs=5e-7)
+    assert bci_toy.true_risks(np.ones(64, dtype=int)) == pytest.approx(0.630831, abs=5e-7)
+    assert bci_toy.true_risks((SHARES < 0.5).astype(int)) == pytest.approx(0.786045, abs=5e-7)
     assert [SHARES.min(), SHARES.max()] == pytest.approx([0.010679, 0.968856], abs=5e-7)
 
 
@@ -55,60 +59,71 @@ def test_the_axis_does_not_say_which_coordinate_is_under_the_root() -> None:
     risks = [bci_toy.best_risk(depth, "√x₂") for depth in range(7)]
     assert risks == pytest.approx([0.3692, 0.3018, 0.2420, 0.2382, 0.2244, 0.2184, 0.2140], abs=5e-5)
     best = (bci_toy.SHARES["√x₂"] >= 0.5).astype(int)
-    assert bci_toy.true_risk(best, "√x₂") == pytest.approx(bci_toy.best_risk(6), abs=1e-12)
+    assert bci_toy.true_risks(best, "√x₂") == pytest.approx(bci_toy.best_risk(6), abs=1e-12)
 
 
 def test_boct_al_by_mbinomial_ranks_leaves_by_their_excess() -> None:
     """It asks as BOCT-AL does until there are two leaves, and then elsewhere."""
-    one, other = bci_toy.ToyBoct(0.45, 0.3), bci_toy.system_of(bci_toy.BY_EXCESS, [0.45, 0.3])
-    assert isinstance(other, bci_toy.ToyBoct)
+    one, other = bci_toy.ToyBoct(1, 0.45, 0.3), bci_toy.system_of(bci_toy.BY_EXCESS, [0.45, 0.3], 1)
     cells = []
-    for u, v in np.random.default_rng(3).random((300, 2)):
-        cells.append((one.choose(u), other.choose(u), one.model.summary().leaves))
+    for u, v in np.random.default_rng(3).random((300, 2, 1)):
+        cells.append((int(one.choose(u)[0]), int(other.choose(u)[0]), one.model().summary().leaves))
         for system, cell in zip((one, other), cells[-1][:2], strict=True):
-            system.learn(cell, int(v < SHARES[cell]))
+            system.learn(np.array([cell]), (v < SHARES[cell]).astype(int))
     assert all(first == second for first, second, leaves in cells if leaves == 1)
     assert any(first != second for first, second, _ in cells)
 
 
 def test_scores_of_mbinomial() -> None:
-    system = bci_toy.Mbinomial(0, delta=0.05)
-    for labels, positives, score in ((10, 0, 0.0), (10, 3, 0.128748), (10, 5, 0.457500), (0, 0, 0.9)):
-        system._labels[0], system._positives[0] = labels, positives
-        assert system.scores()[0] == pytest.approx(score, abs=5e-7)
+    """One part; runs with no, three and five positives of ten labels, after none 0.9 each."""
+    system = bci_toy.Mbinomial(3, 0, delta=0.05)
+    assert system.scores()[:, 0] == pytest.approx([0.9] * 3, abs=5e-7)
+    for i in range(10):
+        system.learn(np.zeros(3, dtype=int), np.array([0, i < 3, i < 5], dtype=int))
+    assert system.scores()[:, 0] == pytest.approx([0.0, 0.128748, 0.457500], abs=5e-7)
 
 
 def test_mbinomial_asks_in_its_parts_by_score_and_predicts_by_majority() -> None:
-    system = bci_toy.Mbinomial(3, delta=0.05)
-    assert system.choose(0.0) == 0
+    system = bci_toy.Mbinomial(1, 3, delta=0.05)
+    assert system.choose(np.zeros(1)) == 0
     assert (system.labels() == 1).all(), "½ is rounded up"
     for _ in range(10):
-        system.learn(7, 0)
-    assert system.choose(0.99) == 15, "the first part is certain; the second is drawn from evenly"
-    assert system.labels().tolist() == [0] * 8 + [1] * 56
+        system.learn(np.array([7]), np.array([0]))
+    assert system.choose(np.array([0.99])) == 15, "the first part is certain; the second is drawn from evenly"
+    assert system.labels().tolist() == [[0] * 8 + [1] * 56]
 
 
 @pytest.mark.parametrize("depth", [3, 6])
 def test_mbinomial_ends_at_the_best_labels_of_its_partition(depth: int) -> None:
-    risks = bci_toy.run(bci_toy.Mbinomial(depth, 0.05), 8000, 8000, seed=1)
+    risks = bci_toy.run(bci_toy.Mbinomial(1, depth, 0.05), 8000, 8000, [1])[0]
     assert risks[-1] == pytest.approx(bci_toy.best_risk(depth), abs=0.004)
     assert risks[-1] >= bci_toy.best_risk(depth) - 1e-12
 
 
 @pytest.mark.parametrize(("delta", "delta2"), [(0.35, None), (0.2, None), (0.35, 0.05)])
 def test_boct_on_the_toy_problem_is_its_naive_twin(delta: float, delta2: float | None) -> None:
-    """Cells, labels and predictions of 300 labels, step by step."""
-    fast = bci_toy.ToyBoct(delta, delta2)
-    slow = NaiveToyBoct(delta, delta2)
-    drawn = np.random.default_rng(3).random((300, 2))
-    for u, v in drawn:
-        cell = fast.choose(u)
-        assert cell == slow.choose(u)
-        label = int(v < SHARES[cell])
-        fast.learn(cell, label)
-        slow.learn(cell, label)
-        assert fast.labels().tolist() == slow.labels()
-    assert fast.model.summary().leaves == slow.leaves > 3
+    """Cells, labels and predictions of 300 labels, step by step, in three runs side by side."""
+    fast = bci_toy.ToyBoct(3, delta, delta2)
+    slow = [NaiveToyBoct(delta, delta2) for _ in range(3)]
+    for u, v in np.random.default_rng(3).random((300, 2, 3)):
+        cells = fast.choose(u)
+        assert cells.tolist() == [twin.choose(own) for twin, own in zip(slow, u.tolist(), strict=True)]
+        labels = (v < SHARES[cells]).astype(int)
+        fast.learn(cells, labels)
+        for twin, cell, label in zip(slow, cells.tolist(), labels.tolist(), strict=True):
+            twin.learn(cell, label)
+        assert fast.labels().tolist() == [twin.labels() for twin in slow]
+    assert [fast.model(run).summary().leaves for run in range(3)] == [twin.leaves for twin in slow]
+    assert max(twin.leaves for twin in slow) > 3
+
+
+def test_a_run_does_not_depend_on_the_runs_beside_it() -> None:
+    for system, deltas in (("BOCT-AL", [0.3, 0.1]), ("mbinomial_8", [0.02])):
+        together = bci_toy.run(bci_toy.system_of(system, deltas, 4), 200, 10, [1, 2, 3, 4])
+        alone = [
+            bci_toy.run(bci_toy.system_of(system, deltas, 1), 200, 10, [seed])[0] for seed in (1, 2, 3, 4)
+        ]
+        assert together.tolist() == [risks.tolist() for risks in alone]
 
 
 RISKS = {
@@ -130,9 +145,8 @@ def test_risks_agree_with_the_simulation_of_the_specification(deltas: tuple[floa
     runs, published = RISKS[deltas]
     system = "BOCT" if len(deltas) == 1 else "BOCT-AL"
     runs = examples(runs)
-    curves = np.array(
-        [bci_toy.run(bci_toy.system_of(system, list(deltas)), 1000, 100, seed) for seed in range(1, runs + 1)]
-    )[:, [1, 2, 5, 10]]
+    systems = bci_toy.system_of(system, list(deltas), runs)
+    curves = bci_toy.run(systems, 1000, 100, range(1, runs + 1))[:, [1, 2, 5, 10]]
     mean, error = curves.mean(axis=0), curves.std(axis=0, ddof=1) / np.sqrt(runs)
     assert (curves >= 0.213955 - 1e-6).all()
     assert (curves <= 0.786045 + 1e-6).all()
@@ -147,12 +161,12 @@ def test_the_first_split_comes_when_the_specification_saw_it(delta: float, wante
     """
     labels = []
     for seed in range(1, 25):
-        system, drawn = bci_toy.ToyBoct(delta, None), np.random.default_rng(seed)
+        system, drawn = bci_toy.ToyBoct(1, delta), np.random.default_rng(seed)
         n = 0
-        while system.model.summary().leaves == 1:
-            u, v = drawn.random(2)
+        while system.model().summary().leaves == 1:
+            u, v = drawn.random((2, 1))
             cell = system.choose(u)
-            system.learn(cell, int(v < SHARES[cell]))
+            system.learn(cell, (v < SHARES[cell]).astype(int))
             n += 1
         labels.append(n)
     error = 1.2533 * np.std(labels, ddof=1) * np.sqrt(1 / 24 + 1 / 12)
@@ -215,8 +229,8 @@ def test_figure_5_runs_and_says_what_the_paper_does(tmp_path: Path) -> None:
 
 
 def test_the_hours_of_what_takes_hours_are_known_before() -> None:
-    assert [hours_of("bci-figure6", size) for size in ("quick", "medium", "full")] == [None, None, 2.0]
-    assert hours_of("bci-figure5", "full") == 2.0
+    assert [hours_of("bci-figure6", size) for size in ("quick", "medium", "full")] == [None, None, 0.6]
+    assert hours_of("bci-figure5", "full") == 0.5
     assert hours_of("cdt-table1", "full") is None
 
 
@@ -243,6 +257,48 @@ def test_figure_6_runs_on_the_four_sets(tmp_path: Path) -> None:
     claims = {line["claim"] for line in report.tables["figure6-claims"]}
     assert any("equal on two sets and higher for BOCT on two" in claim for claim in claims)
     assert any("comparable to c4.5 and even better" in claim for claim in claims)
+
+
+def mixed_records(n: int) -> Records:
+    """Return records of two numbers and a name with five values, whose class they decide up to noise."""
+    rng = np.random.default_rng(7)
+    x = np.column_stack([rng.random(n).round(2), rng.random(n).round(2), rng.integers(0, 5, n)])
+    x[rng.random(n) < 0.05, 1] = np.nan
+    y = ((x[:, 0] + 0.2 * (x[:, 2] == 3) > 0.6) ^ (rng.random(n) < 0.1)).astype(np.int64)
+    colours = Attribute("c", "nominal", tuple("vwxyz"))
+    return Records(Schema.of([Attribute("a"), Attribute("b"), colours], ("0", "1")), x, y)
+
+
+SPECS: dict[str, tuple[list[float], dict[str, Any]]] = {
+    "BOCT": ([0.35], {"learner": {"delta": 0.35}, "query": "random"}),
+    "Hoeffding": ([0.3], {"learner": {"delta": 0.3, "bound": "hoeffding"}, "query": "random"}),
+    "BOCT-AL": ([0.35, 0.1], {"learner": {"delta": 0.35}, "query": {"name": "boct_al", "delta": 0.1}}),
+    bci_toy.BY_EXCESS: (
+        [0.4, 0.01],
+        {"learner": {"delta": 0.4}, "query": {"name": "boct_al", "delta": 0.01, "risk": "mbinomial"}},
+    ),
+}
+
+
+@pytest.mark.parametrize("system", SPECS)
+def test_runs_of_figure_6_side_by_side_are_those_of_the_pool_protocol(system: str) -> None:
+    """Risks after each label, to the last bit, of four splits into a pool of 60 records and a test set."""
+    deltas, spec = SPECS[system]
+    spec = spec | {
+        "learner": {"name": "boct", "sizes": "pool", **spec["learner"]},
+        "evaluation": {"every": 0},
+    }
+    records, seeds, counts = mixed_records(120), range(5, 9), list(range(1, 61))
+    curves = bci_figure6.boct_curves(records, system, deltas, seeds, counts)
+    leaves = []
+    for seed, risks in zip(seeds, curves.tolist(), strict=True):
+        pool_rows, test_rows = split(120, 0.5, seed)
+        pool, test = records.part(pool_rows), records.part(test_rows)
+        model = ModelSystem(Spec.parse(spec), records.schema, pool.x)
+        points = label_pool(model, pool, test, 60, seed, counts)
+        assert risks == [1.0 - point.accuracy for point in points]
+        leaves.append(model.leaves)
+    assert max(leaves) > 2, "runs without splits would compare little"
 
 
 def test_figure_6_says_which_files_are_missing(tmp_path: Path) -> None:
