@@ -23,10 +23,9 @@ NAME: Final = "snapshots"
 RECOVERY_RECORDS: Final = 32
 """Records read from the changelog before RocksDB gets them; each may have half a megabyte."""
 
-# For each partition. Faust's defaults are 2 GiB of block cache and three write buffers of 64 MiB. Parts of
-# snapshots are written often and read once, so larger caches would only let the process grow for hours.
+# For each partition. Faust's default is three write buffers of 64 MiB. Parts of snapshots are written often
+# and read once, so larger buffers would only let the process grow for hours.
 OPTIONS: Final = {
-    "block_cache_size": 2 << 20,
     "write_buffer_size": 2 << 20,
     "max_write_buffer_number": 2,
     "bloom_filter_size": 10,

@@ -9,11 +9,12 @@ from __future__ import annotations
 import contextlib
 import logging
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from faust.stores.rocksdb import Store
+import rocksdict
+from faust.stores.rocksdb import RocksDBOptions, Store
 
 from streamapp.errors import LocalCopyError
 
@@ -29,8 +30,31 @@ MARK: Final = "DAMAGED"
 """File beside RocksDB's that makes the next opening delete the copy."""
 
 
+class UncachedOptions(RocksDBOptions):
+    """Faust's options for RocksDB without a cache of blocks.
+
+    A restore reads each part of a snapshot once. RocksDB would keep the blocks of tables that are deleted
+    since then, so that a worker grew with each restore, up to the size of the cache. Index and filter of an
+    open table are in memory without a cache, too.
+    """
+
+    def as_options(self) -> Any:
+        """Return the options with which a copy is opened."""
+        options = super().as_options()
+        tables = rocksdict.BlockBasedOptions()
+        tables.set_bloom_filter(self.bloom_filter_size, block_based=False)
+        tables.disable_cache()
+        options.set_block_based_table_factory(tables)
+        return options
+
+
 class TableStore(Store):
-    """Faust's store with errors that an operator can act on."""
+    """Faust's store with errors that an operator can act on, and without a cache of blocks."""
+
+    def __init__(self, *arguments: Any, options: Mapping[str, Any] | None, **more: Any) -> None:
+        """`options`: of RocksDB, by the names of Faust's `RocksDBOptions`."""
+        super().__init__(*arguments, options=options, **more)
+        self.rocksdb_options = UncachedOptions(block_cache_size=0, **(options or {}))
 
     def mark_damaged(self, partition: int) -> None:
         """Let the next opening delete the copy of a partition; may be called in any thread."""
