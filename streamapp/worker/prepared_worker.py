@@ -20,6 +20,7 @@ from typing import Final
 from streamapp.settings import load_settings
 from streamapp.worker.child_process import GuardedProcess
 from streamapp.worker.compile_ahead import warm_kernels
+from streamapp.worker.freed_memory import limit_arenas
 from streamapp.worker.task.task_config import TaskConfig
 
 PREPARED: Final = b"p"  # the only byte that a prepared process sends
@@ -69,6 +70,7 @@ def wait_to_become_worker(descriptor: int) -> bool:
 
     Return False if the connection ends without them: no worker is needed.
     """
+    limit_arenas()
     spec = TaskConfig.from_settings(load_settings()).default_spec()
     importlib.import_module("streamapp.worker.worker")
     warm_kernels(spec)

@@ -32,7 +32,7 @@ from streamapp.worker.app import add_parts, create_app, driver_of
 from streamapp.worker.compile_ahead import tell_ready
 from streamapp.worker.control import DRAIN
 from streamapp.worker.driver.faust_app import App
-from streamapp.worker.freed_memory import keep_giving_back
+from streamapp.worker.freed_memory import keep_giving_back, limit_arenas
 from streamapp.worker.gauges import memory_counts, sender_gauges, task_gauges, token_gauges
 from streamapp.worker.group_check import check_group
 from streamapp.worker.journal.log import JournalLog
@@ -83,6 +83,7 @@ FATAL = ("missing", "denied", "partitions")  # differences of the topics that pr
 
 def run_worker(settings: Settings) -> int:
     """Run one worker until a signal ends it; return the exit code. Raises StreamappError before it starts."""
+    limit_arenas()
     instance = settings.group_instance_id or default_instance(0)
     configure_logs(settings.log_level, settings.log_format, worker=instance)
     tell_unknown()
