@@ -213,12 +213,18 @@ class TaskManager:
     def _take_failures(
         self, work: Sequence[tuple[Task, Run]], outcomes: Sequence[Results | Exception | None]
     ) -> None:
-        """Stop the partitions whose runs failed; raise SwapFileError if models are lost."""
+        """Stop the partitions whose runs failed; raise SwapFileError if models are lost.
+
+        Raise TypeError for an outcome of another kind: the run would count as processed, without an answer.
+        """
         for (_, run), outcome in zip(work, outcomes, strict=True):
             if isinstance(outcome, SwapFileError):
                 raise outcome
             if isinstance(outcome, Exception):
                 self._stop(run.raw.partition, outcome)
+            elif not isinstance(outcome, Results | None):
+                message = f"the outcome of a run is {outcome!r}: neither results nor an error"
+                raise TypeError(message)
 
     def _with_skips(self, run: Run, partition: Partition) -> Run:
         """Return a run with the offsets that an operator skipped; raise if its partition is not live."""

@@ -90,6 +90,7 @@ class Outputs:
         self.loses: Exception | None = None  # outputs that wait for room
         self.cut_fails: Exception | None = None
         self.bug: Exception | None = None  # of a run, when its task has changed
+        self.foreign: Any = None  # outcome of each run, which no pipeline has
         self.readies: Callable[[], Awaitable[None]] | None = None  # models of a run
         self.computes: Callable[[Run], Awaitable[None] | None] | None = None  # as long as a thread does
 
@@ -129,7 +130,7 @@ class Outputs:
 
     def _outcome(self, task: OffsetsTask, run: Run) -> Any:
         try:
-            return self._results(task, run)
+            return self._results(task, run) if self.foreign is None else self.foreign
         except (ValueError, SwapFileError) as error:
             return error
 

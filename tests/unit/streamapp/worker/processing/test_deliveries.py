@@ -166,6 +166,20 @@ def test_a_lost_model_of_one_run_of_a_delivery_ends_the_worker() -> None:
     run(story)
 
 
+def test_an_outcome_that_is_neither_results_nor_an_error_ends_the_worker() -> None:
+    """Its run would count as processed, without an answer and without a word in the log."""
+
+    async def story(w: Worker) -> None:
+        await w.assign(0, 1)
+        w.outputs.foreign = "an answer"
+        await w.deliver_runs(records(0, 0), records(1, 0))
+        assert isinstance(w.ended, TypeError)
+        assert "an answer" in str(w.ended)
+        assert w.offsets == {}
+
+    run(story)
+
+
 @pytest.mark.usefixtures("group_bytes")
 def test_outputs_of_one_run_that_the_producer_does_not_take_end_the_worker() -> None:
     async def story(w: Worker) -> None:
