@@ -13,7 +13,9 @@ import gc
 import logging
 import os
 import signal
+import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from functools import partial
 from types import FrameType
@@ -32,6 +34,7 @@ from streamapp.worker.app import add_parts, create_app, driver_of
 from streamapp.worker.compile_ahead import tell_ready
 from streamapp.worker.control import DRAIN
 from streamapp.worker.driver.faust_app import App
+from streamapp.worker.driver.thread_end import CANCELLED_S, cancel_within
 from streamapp.worker.freed_memory import keep_giving_back, limit_arenas
 from streamapp.worker.gauges import memory_counts, sender_gauges, task_gauges, token_gauges
 from streamapp.worker.group_check import check_group
@@ -275,9 +278,6 @@ def snapshot_writer(settings: Settings, app: App, names: TopicNames, metrics: Me
 ENDS_S: Final = 120.0
 """Time that a worker that has failed has to stop: nothing of it is committed any more."""
 
-CANCELLED_S: Final = 5.0
-"""How long a worker that ends waits for cancelled tasks; they need milliseconds, on a busy machine longer."""
-
 
 def run_app(app: App, loop: asyncio.AbstractEventLoop, health: Health) -> int:
     """Run the app until it ends; return the exit code. Raises an error that an operator can fix."""
@@ -299,16 +299,23 @@ def run_app(app: App, loop: asyncio.AbstractEventLoop, health: Health) -> int:
         worker.has_stopped()
 
 
-def end_within(seconds: float, loop: asyncio.AbstractEventLoop) -> threading.Timer:
-    """End the process when the time is over, with a log line for each task that has not stopped.
+def end_within(seconds: float) -> threading.Timer:
+    """End the process when the time is over, with a log line for each task and thread that has not stopped.
 
     A part that waits for another part that has failed would keep a partition from the next worker for ever.
     """
 
     def end() -> None:
         logger.critical("the worker has failed, and has not stopped for %g s: ending at once", seconds)
-        for task in asyncio.all_tasks(loop):
-            logger.critical("has not stopped: %s", " awaits ".join(_awaiting(task.get_coro())))
+        tasks = [task for task in gc.get_objects() if isinstance(task, asyncio.Task)]  # of all loops
+        for task in tasks:
+            if not task.done():
+                logger.critical("has not stopped: %s", " awaits ".join(_awaiting(task.get_coro())))
+        frames = sys._current_frames()  # noqa: SLF001 - documented, the name warns of its use
+        for thread in _lasting_threads():
+            calls = traceback.extract_stack(frames.get(thread.ident or 0))
+            chain = " calls ".join(f"{call.name} ({call.filename} line {call.lineno})" for call in calls)
+            logger.critical("has not stopped: thread %s: %s", thread.name, chain)
         logging.shutdown()
         os._exit(EXIT_FORCED)
 
@@ -316,6 +323,11 @@ def end_within(seconds: float, loop: asyncio.AbstractEventLoop) -> threading.Tim
     timer.daemon = True
     timer.start()
     return timer
+
+
+def _lasting_threads() -> list[threading.Thread]:
+    """Return the threads without which a process does not end."""
+    return [thread for thread in threading.enumerate() if not thread.daemon]
 
 
 def _awaiting(coroutine: Any) -> Iterator[str]:
@@ -338,11 +350,11 @@ class Worker(faust.Worker):
 
     def _crash(self, reason: BaseException) -> None:
         super()._crash(reason)
-        self._ending = self._ending or end_within(ENDS_S, self.loop)
+        self._ending = self._ending or end_within(ENDS_S)
 
     def has_stopped(self) -> None:
-        """Note that all parts have stopped."""
-        if self._ending is not None:
+        """Note that all parts have stopped, unless a thread is left that would keep the process."""
+        if self._ending is not None and _lasting_threads() == [threading.current_thread()]:
             self._ending.cancel()
 
     async def start(self) -> None:
@@ -377,13 +389,7 @@ class Worker(faust.Worker):
     def _gather_all(self) -> None:
         # Everything is stopped and committed. mode would wait a second for timers that run for ever, and
         # cancel them only then; the partitions wait meanwhile for the next process of this member.
-        unfinished = asyncio.all_tasks(self.loop)
-        for task in unfinished:
-            task.cancel()
-        if unfinished:
-            _, stuck = self.loop.run_until_complete(asyncio.wait(unfinished, timeout=CANCELLED_S))
-            for task in stuck:  # nothing is lost with it, and the process must end
-                logger.warning("ending without a task that does not end when it is cancelled: %s", task)
+        self.loop.run_until_complete(cancel_within(asyncio.all_tasks(self.loop), CANCELLED_S))
 
     async def _sentinel_task(self) -> None:
         """End at once: mode's waits a second, in which nothing happens."""

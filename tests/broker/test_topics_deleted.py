@@ -96,6 +96,20 @@ def test_a_source_topic_that_grows_ends_the_worker(broker: Broker, tmp_path: Pat
     assert f"grove: topic '{place.names.instances}' has 4 partitions, it had 2" in worker.log
 
 
+@pytest.mark.parametrize("lost_in", ["_stop_heartbeat_task", "_stop_commit_offsets_refresh_task"])
+def test_a_worker_that_fails_in_a_rebalance_stops_though_a_cancellation_is_lost(
+    broker: Broker, tmp_path: Path, lost_in: str
+) -> None:
+    """The metadata that end a worker also let aiokafka join the group again."""
+    place = Installation(broker.bootstrap_servers, "lost.", 2, tmp_path)
+    place.module = f"tests.broker.lost_cancellation_worker {lost_in}"
+    with place.worker("w", GROVE_KAFKA_METADATA_MAX_AGE_MS="1000") as worker:
+        worker.wait_until_ready()
+        place.grow(place.names.instances, 4)
+        assert worker.wait() == 1, worker.log
+    assert "has not stopped" not in worker.log
+
+
 def test_a_deleted_output_topic_ends_the_worker_with_its_name(broker: Broker, tmp_path: Path) -> None:
     place = Installation(broker.bootstrap_servers, "mute.", 2, tmp_path, module=GROVE)
     producer = place.producer()

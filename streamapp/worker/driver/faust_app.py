@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import faust
 from faust.web.drivers import aiohttp as driver
 
+from streamapp.worker.driver.thread_end import EndingThread
 from streamapp.worker.processing.abandoned_transactions import AbandonedTransactions
 from streamapp.worker.processing.assignments import Assignments
 from streamapp.worker.processing.committer import Committer
@@ -54,7 +55,7 @@ class Wiring:
     traces: Traces | None = None
 
 
-class PagesThread(driver.ServerThread):
+class PagesThread(EndingThread, driver.ServerThread):
     """The server's thread, which a crash of the worker ends at once: stopping it then is no error."""
 
     def _stopped_set(self) -> None:

@@ -35,6 +35,7 @@ from streamapp.worker.driver.fetch_routine import FetchRoutine
 from streamapp.worker.driver.offset_requests import OffsetRequests
 from streamapp.worker.driver.plain_answers import PlainAnswers
 from streamapp.worker.driver.thread_calls import run_in
+from streamapp.worker.driver.thread_end import CANCELLED_S, EndingThread, cancel_within
 from streamapp.worker.transport.authorization import DENIALS, AccessDeniedError, report_denials
 from streamapp.worker.transport.connect_retry import retry_connect
 from streamapp.worker.transport.fencing import Fencing, ForeignAssignment
@@ -52,6 +53,7 @@ from topics.fetching.frames import bound_frames
 # rest wait here, it must not take long: the remaining partitions cannot be fetched before it has ended.
 REST_WAIT_MS = 5
 MAX_CHANGELOG_RECORDS = 500  # at once, of a partition
+CLOSED_S = 10.0  # seconds that the end of the thread waits for the consumer, which may leave the group
 RANGE_TIMEOUT_S = 5.0  # seconds for a leader to return where logs begin and end; other partitions wait for it
 
 _T = TypeVar("_T")
@@ -86,7 +88,7 @@ class Fetched:
         return sum(len(columns) for columns in self.columns.values())
 
 
-class ConsumerThread(driver.AIOKafkaConsumerThread):
+class ConsumerThread(EndingThread, driver.AIOKafkaConsumerThread):
     """Faust's consumer thread, fetching columns."""
 
     logger = logging.getLogger("faust.kafkabatch")  # keeps service messages out of our log
@@ -143,15 +145,38 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
 
     async def on_thread_stop(self) -> None:
         self.sources.close()
+        coordinator = self._ensure_consumer()._coordinator
         if cast(App, self.app).leaving:
             # Everything is committed. aiokafka leaves the group for members that are not static.
-            self._ensure_consumer()._coordinator._group_instance_id = None
-        try:
-            await super().on_thread_stop()
-        except asyncio.CancelledError:
-            # aiokafka's fetcher passes on the cancellation of one of its requests that waits out an outage;
-            # mode would then never report that this thread has ended. It cancels what is left in our loop.
+            coordinator._group_instance_id = None
+        # aiokafka would wait for a rebalance that is under way: it may take as long as its slowest member.
+        await cancel_within([coordinator._coordination_task], CANCELLED_S)
+        closing = asyncio.ensure_future(super().on_thread_stop())
+        await asyncio.wait([closing], timeout=CLOSED_S)
+        # aiokafka's fetcher passes on the cancellation of one of its requests that waits out an outage; mode
+        # would then never report that this thread has ended. It cancels what is left in our loop.
+        if not closing.done() or closing.cancelled():
             logger.warning("the consumer was stopped while the broker did not answer")
+        else:
+            closing.result()
+
+    def close(self) -> None:
+        """Do nothing: this thread closes its consumer when it stops, in the loop where the consumer lives.
+
+        Faust calls this in the main loop when partitions are revoked or assigned while the worker stops. It
+        would mark the consumer as closed, and leave its tasks and connections.
+        """
+
+    async def on_partitions_revoked(self, revoked: set[TP]) -> None:
+        """Wait for the main loop to give up partitions, unless this thread stops."""
+        await self.wait(super().on_partitions_revoked(revoked))
+
+    async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
+        """Wait for the main loop to take an assignment, unless this thread stops.
+
+        The main loop takes no more calls once the worker has failed, and waits for the end of this thread.
+        """
+        await self.wait(super().on_partitions_assigned(assigned, generation_id))
 
     def _plan_fetches(self, fetcher: Any, sources: Collection[str]) -> None:
         """Make aiokafka fetch all partitions at once, no sooner than the pace allows, and wait accordingly.
@@ -402,7 +427,8 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
 
     async def rejoin(self) -> None:
         """Join the group again."""
-        self.thread_loop.call_soon_threadsafe(self._ensure_consumer()._coordinator.request_rejoin)
+        if not self.thread_loop.is_closed():  # after a crash it has already ended
+            self.thread_loop.call_soon_threadsafe(self._ensure_consumer()._coordinator.request_rejoin)
 
 
 def _names(partitions: Iterable[TP]) -> str:

@@ -44,11 +44,10 @@ def test_a_worker_that_does_not_stop_ends_and_names_the_tasks() -> None:
         "async def waits_for_a_dead_part():\n"
         "    await asyncio.Event().wait()\n"
         "async def worker():\n"
-        "    loop = asyncio.get_running_loop()\n"
-        "    loop.call_soon(end_within, 0.0, loop)  # when the task waits\n"
+        "    asyncio.get_running_loop().call_soon(end_within, 0.0)  # when the task waits\n"
         "    await waits_for_a_dead_part()\n"
         "asyncio.run(worker())\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert "has not stopped: worker (line 8) awaits waits_for_a_dead_part (line 4)" in done.stderr
+    assert "has not stopped: worker (line 7) awaits waits_for_a_dead_part (line 4)" in done.stderr
