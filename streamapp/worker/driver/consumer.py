@@ -97,17 +97,20 @@ class Consumer(driver.Consumer):
         if self._live.has_backlog(time.monotonic(), self.schema_gate.holds):
             # There is work for a while: records fetched during it are for the next turn.
             fetching = asyncio.ensure_future(self._take(0.0))
-            await self._deliver_round(epoch)
+            began = time.monotonic()
+            if await self._deliver_round(epoch, is_last=True):
+                self._round.note(began, time.monotonic(), time.process_time())
             await self._feed(epoch, await fetching)
         else:
             await self._feed(epoch, await self._take(IDLE_POLL))
-            if not await self._deliver_round(epoch):  # a round commits if that is due
-                tick = self.wiring.committer.tick_due(time.monotonic())
-                if tick is not None:
-                    await self._deliver(epoch, tick, ())
-                return
-            while await self._deliver_round(epoch):
-                pass
+            began = time.monotonic()
+            if await self._deliver_round(epoch):
+                while await self._deliver_round(epoch):
+                    pass
+                self._round.note(began, time.monotonic(), time.process_time())
+            tick = self.wiring.committer.tick_due(time.monotonic())  # a round commits if that is due
+            if tick is not None:
+                await self._deliver(epoch, tick, ())
 
     async def _take(self, timeout_s: float) -> Fetched:
         now = time.monotonic()
@@ -135,8 +138,12 @@ class Consumer(driver.Consumer):
             self.wiring.traces.fetched(fetched.columns, fetched.began)
         return fetched
 
-    async def _deliver_round(self, epoch: int) -> bool:
-        """Deliver at most one run of each live partition; return whether there was one."""
+    async def _deliver_round(self, epoch: int, *, is_last: bool = False) -> bool:
+        """Deliver at most one run of each live partition; return whether there was one.
+
+        A partition whose records are of several topics has several runs, in the order of time. `is_last`: no
+        other round follows in this turn, so that a commit waits for none.
+        """
         if self.options.max_idle_ms <= 0 and self._live.is_at_rest:
             return False  # without a time to count that a topic has been empty
         now, most = time.monotonic(), self._size.limit
@@ -145,11 +152,11 @@ class Consumer(driver.Consumer):
         runs = [run for order in orders if (run := next_run(order, now, most)) is not None]
         if not runs:
             return False
+        is_last = is_last or self._live.is_at_rest or self._live.has_backlog(now, self.schema_gate.holds)
         for group in together(runs, most):
             began = time.thread_time()
-            records = await self._deliver(epoch, group[0].raw.partition, group)
+            records = await self._deliver(epoch, group[0].raw.partition, group, is_followed=not is_last)
             self._size.note(records, time.thread_time() - began)
-        self._round.note(now, time.monotonic(), time.process_time())
         return epoch == self.epoch
 
     def _schemas_found(self) -> None:
@@ -162,14 +169,17 @@ class Consumer(driver.Consumer):
             return None
         return self.schema_gate.admit(order, run)
 
-    async def _deliver(self, epoch: int, partition: int, runs: Sequence[Run]) -> int:
+    async def _deliver(
+        self, epoch: int, partition: int, runs: Sequence[Run], *, is_followed: bool = False
+    ) -> int:
         """Deliver runs and return the number of records that were processed."""
         if epoch != self.epoch:
             return 0  # taken away during the run: going live again reads the run again
         if not self.flow_active:
             self.abandon()  # the worker stops: undelivered runs must not count as processed
             return 0
-        delivery = self._delivery = Delivery(partition, tuple(runs), epoch, self.loop.create_future())
+        processed = self.loop.create_future()
+        delivery = self._delivery = Delivery(partition, tuple(runs), epoch, processed, is_followed=is_followed)
         # Faust requires one place for a message, and does not use it.
         tp = TP(runs[0].topic if runs else self.options.topics[0], partition)
         generation = self.app.consumer_generation_id

@@ -80,6 +80,16 @@ class CommitSchedule:
         """Return whether it is time to commit: no further round of runs can end before the commit is due."""
         return self.due is not None and now >= self.due - self._last_round_s
 
+    def waits_for_runs(self, now: float, *, is_followed: bool) -> bool:
+        """Return whether a commit waits for runs that the driver has fetched already.
+
+        Exactly once, the outputs of a run that misses a commit are invisible for another interval. Records of
+        several topics are several runs, so a commit right after the first one would miss the labels that were
+        fetched with the instances. It waits for half an interval at most.
+        """
+        due = now if self.due is None else self.due
+        return self._exactly_once and is_followed and now < due + self.interval / 2
+
     def seconds_to_last_round(self, now: float, round_s: float) -> float:
         """Return how long the last round of runs before the next commit, of `round_s` seconds, may wait.
 

@@ -125,10 +125,15 @@ class Committer:
         """Return how long a round of runs, which takes `round_s` seconds, may wait: see `CommitSchedule`."""
         return self.schedule.seconds_to_last_round(now, round_s)
 
-    def commit_if_due(self) -> None:
-        """Begin to commit if a commit is due and none is under way; called between two runs."""
+    def commit_if_due(self, *, is_followed: bool = False) -> None:
+        """Begin to commit if a commit is due and none is under way; called between two runs.
+
+        `is_followed`: the driver has fetched other runs, which may become part of the commit.
+        """
         now = self._clock()
         if self._is_committing or self.failed:
+            return
+        if self.schedule.waits_for_runs(now, is_followed=is_followed):
             return
         if self.schedule.is_due(now) or self._snapshots.ready() or self._snapshots.due(now):
             self._committing = asyncio.get_running_loop().create_task(self._commit())

@@ -169,7 +169,7 @@ class TaskManager:
         except Exception as error:  # noqa: BLE001 - the driver has handed out the runs: it will call them processed
             await self.committer.end(error)
             return
-        self.committer.commit_if_due()
+        self.committer.commit_if_due(is_followed=delivery.is_followed)
 
     async def _compute(self, delivery: Delivery, group: Sequence[Run], here: Mapping[int, Partition]) -> None:
         """Compute runs, send their results and note them in the ledgers; stop a partition whose run fails.

@@ -21,6 +21,7 @@ class Delivery:
     epoch: int  # counts assignments; a delivery of an earlier epoch is void
     done: asyncio.Future[None]
     rest: list[Run] = field(default_factory=list)  # records that were too many for one step, not processed
+    is_followed: bool = False  # the driver has other runs, which it delivers without a fetch in between
 
     def finish(self) -> None:
         """Let the driver continue."""

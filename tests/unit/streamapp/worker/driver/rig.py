@@ -77,6 +77,7 @@ class Driver:
         self.live: Callable[[int], None] = lambda number: self.seen.append(f"{number} live")
         self.on_commit: Callable[[], Awaitable[None]] | None = None
         self.on_delivery: Callable[[Delivery], None] = lambda delivery: None
+        self.due_for_tick: int | None = None  # a partition for which a commit is due
         self.room_before_commit = 0.0  # seconds that the last round before it may wait
         # What was seen of it
         self.seen: list[str] = []
@@ -149,7 +150,7 @@ class Driver:
         )
         committer = SimpleNamespace(
             commit=self._commit,
-            tick_due=lambda now: None,
+            tick_due=lambda now: self.due_for_tick,
             seconds_to_tick=lambda now: 1.0,
             seconds_to_last_round=self._seconds_to_last_round,
         )

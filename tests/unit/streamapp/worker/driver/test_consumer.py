@@ -101,6 +101,33 @@ def test_a_fetch_pauses_only_while_nobody_waits_for_it(
         assert (driver.rounds, fetch.not_before, fetch.ahead) == ([0.0], 0.0, True)
 
 
+def test_runs_of_one_fetch_are_marked_as_followed_up_to_the_last_one() -> None:
+    order = order_of(0, ("instances", "labels"))
+    driver = Driver(order)
+    driver.fetched = Fetched({TP("instances", 0): columns(0, 1, 2), TP("labels", 0): columns(0)})
+    seen: list[tuple[str, bool]] = []
+
+    def note(delivery: Delivery) -> None:
+        seen.extend((run.topic, delivery.is_followed) for run in delivery.runs)
+        driver.due_for_tick = 0  # a run in the thread of another one may leave a commit due
+
+    driver.on_delivery = note
+    asyncio.run(driver.turn())
+    assert seen == [("instances", True), ("instances", True), ("labels", False)]
+    assert driver.delivered == [0, 0, 0, 0], "three runs, and the tick that commits at their end"
+
+
+def test_a_backlog_does_not_make_a_commit_wait() -> None:
+    order = order_of(0)
+    order.add("topic", columns(0, 1, 2, 3))  # two runs
+    driver = Driver(order)
+    followed: list[bool] = []
+    driver.on_delivery = lambda delivery: followed.append(delivery.is_followed)
+    asyncio.run(driver.turn())
+    asyncio.run(driver.turn())
+    assert followed == [False, False]
+
+
 def test_small_runs_are_handed_out_together_and_in_their_order() -> None:
     sizes = [3, 4, 2, 10, 1, 1, 11, 1]
     records = [columns(*range(n)).records for n in sizes]

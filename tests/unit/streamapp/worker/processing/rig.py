@@ -260,28 +260,39 @@ class Worker:
     # -- records come
 
     async def deliver(
-        self, *offsets: int, topic: str = "instances", partition: int = 0, values: tuple[bytes, ...] = ()
+        self,
+        *offsets: int,
+        topic: str = "instances",
+        partition: int = 0,
+        values: tuple[bytes, ...] = (),
+        is_followed: bool = False,
     ) -> None:
-        await self.deliver_runs(records(partition, *offsets, topic=topic, values=values))
+        run = records(partition, *offsets, topic=topic, values=values)
+        await self.deliver_runs(run, is_followed=is_followed)
 
-    async def deliver_runs(self, *runs: Run, late: bool = False, epoch: int | None = None) -> list[Run]:
+    async def deliver_runs(
+        self, *runs: Run, late: bool = False, epoch: int | None = None, is_followed: bool = False
+    ) -> list[Run]:
         """Deliver runs of different partitions at once; return what the manager gives back of them.
 
         `late`: fetched before the last rebalance; `epoch`: the epoch of the driver in which they were
-        fetched, if it is another one than now.
+        fetched, if it is another one than now; `is_followed`: other runs were fetched with them.
         """
         for run in runs:
             if (positions := self.group.positions.get(run.raw.partition)) is not None:
                 positions[run.topic] = run.position
         fetched = self.group.epoch - late if epoch is None else epoch
-        return (await self._deliver(runs[0].raw.partition, runs, fetched)).rest
+        return (await self._deliver(runs[0].raw.partition, runs, fetched, is_followed=is_followed)).rest
 
     async def tick(self, partition: int = 0) -> None:
         """Give an opportunity to commit although nothing has arrived."""
         await self._deliver(partition, (), self.group.epoch)
 
-    async def _deliver(self, partition: int, runs: tuple[Run, ...], epoch: int) -> Delivery:
-        delivery = Delivery(partition, runs, epoch, asyncio.get_running_loop().create_future())
+    async def _deliver(
+        self, partition: int, runs: tuple[Run, ...], epoch: int, *, is_followed: bool = False
+    ) -> Delivery:
+        done = asyncio.get_running_loop().create_future()
+        delivery = Delivery(partition, runs, epoch, done, is_followed=is_followed)
         try:
             await self.manager.process(delivery)
         finally:

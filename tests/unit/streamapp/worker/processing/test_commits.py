@@ -36,6 +36,38 @@ def test_offsets_are_committed_per_interval_after_the_outputs(exactly_once: bool
 
 
 @GUARANTEES
+def test_a_commit_that_publishes_outputs_has_all_runs_of_a_fetch(exactly_once: bool) -> None:
+    """Labels that were fetched with instances are another run; at least once no output waits for a commit."""
+
+    async def story(w: Worker) -> None:
+        await w.assign()
+        await w.deliver(0)
+        w.clock.now += COMMIT_INTERVAL
+        await w.deliver(1, is_followed=True)
+        await settled()
+        await w.deliver(0, topic="labels")
+        await w.until(lambda: bool(w.offsets))
+        assert w.offsets.get(("labels", 0), 0) == (1 if exactly_once else 0)
+
+    run(story, exactly_once)
+
+
+def test_a_commit_waits_half_an_interval_for_other_runs_at_most() -> None:
+    async def story(w: Worker) -> None:
+        await w.assign()
+        await w.deliver(0)
+        w.clock.now += 1.4 * COMMIT_INTERVAL
+        await w.deliver(1, is_followed=True)
+        await settled()
+        assert w.offsets == {}
+        w.clock.now += 0.2 * COMMIT_INTERVAL
+        await w.deliver(2, is_followed=True)
+        await w.until(lambda: w.offsets == {("instances", 0): 3})
+
+    run(story)
+
+
+@GUARANTEES
 def test_a_poll_may_wait_until_the_next_commit_is_due(exactly_once: bool) -> None:
     """While a commit is under way nobody can tell: a record that came meanwhile would wait out the poll."""
 
