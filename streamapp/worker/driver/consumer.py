@@ -178,8 +178,8 @@ class Consumer(driver.Consumer):
         if not self.flow_active:
             self.abandon()  # the worker stops: undelivered runs must not count as processed
             return 0
-        processed = self.loop.create_future()
-        delivery = self._delivery = Delivery(partition, tuple(runs), epoch, processed, is_followed=is_followed)
+        ended = self.loop.create_future()
+        delivery = self._delivery = Delivery(partition, tuple(runs), epoch, ended, is_followed=is_followed)
         # Faust requires one place for a message, and does not use it.
         tp = TP(runs[0].topic if runs else self.options.topics[0], partition)
         generation = self.app.consumer_generation_id
