@@ -23,15 +23,17 @@ class Costs:
     of `python -m benchmarks.scaling --fit` replaces them by the figures of another machine.
     """
 
-    record_us: float = _cost(3.0, "µs of CPU a record, without its bytes", "benchmarks.scaling --fit")
+    record_us: float = _cost(2.4, "µs of CPU a record, without its bytes", "benchmarks.scaling --fit")
     byte_ns: float = _cost(2.5, "ns of CPU a byte of a record's value", "benchmarks.task --attributes")
     many_models_us: float = _cost(
         0.9, "µs of CPU a record more with 10,000 models or more on a worker", "benchmarks.task"
     )
-    round_us: float = _cost(4_000.0, "µs of CPU a round", "benchmarks.pipeline --latency")
-    run_us: float = _cost(100.0, "µs of CPU a run of a round", "benchmarks.rounds --partitions")
-    commit_us: float = _cost(1_800.0, "µs of CPU a commit", "benchmarks.pipeline --latency")
-    commit_partition_us: float = _cost(100.0, "µs of CPU a partition of a commit", "benchmarks.scaling --fit")
+    round_us: float = _cost(4_300.0, "µs of CPU a round", "benchmarks.pipeline --latency")
+    run_us: float = _cost(60.0, "µs of CPU a run of a round", "benchmarks.rounds --partitions")
+    commit_us: float = _cost(1_000.0, "µs of CPU a commit", "benchmarks.pipeline --latency")
+    commit_partition_us: float = _cost(
+        140.0, "µs of CPU a partition of a commit", "benchmarks.pipeline --latency --partitions"
+    )
     snapshot_us_per_mb: float = _cost(
         53_000.0, "µs of CPU a MB of models in a snapshot", "benchmarks.snapshot_cost"
     )
@@ -41,7 +43,7 @@ class Costs:
     exactly_once_ms: float = _cost(
         20.0, "ms of an answer besides its interval", "benchmarks.pipeline --latency"
     )
-    at_least_once_ms: float = _cost(9.0, "ms of an answer besides its round", "benchmarks.pipeline --latency")
+    at_least_once_ms: float = _cost(4.5, "ms of an answer besides its round", "benchmarks.pipeline --latency")
     process_mb: float = _cost(400.0, "MB of a worker without models", "benchmarks.scaling")
     partition_mb: float = _cost(3.0, "MB of a partition without models", "benchmarks.scaling")
     model_bytes: float = _cost(12_000.0, "bytes of a model", "benchmarks.memory, grove_model_bytes")

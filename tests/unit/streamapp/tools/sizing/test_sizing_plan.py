@@ -326,9 +326,25 @@ def test_the_command_refuses_with_one_line(
 
 
 PUBLISHED = {  # docs/benchmarks-pipeline.md: 5,000 records/s of 146 bytes, 8 partitions, commits every 100 ms
-    "at_least_once": {"us_per_record": 48.0, "p99_ms": 35.5},
-    "exactly_once": {"us_per_record": 19.5, "p99_ms": 123},
+    "at_least_once": {"us_per_record": 47.3, "p99_ms": 28.4},
+    "exactly_once": {"us_per_record": 17.0, "p99_ms": 122},
 }
+TRICKLES = [  # the same page: guarantee, records/s, partitions, µs of CPU a record
+    ("at_least_once", 500, 8, 475.0),
+    ("at_least_once", 20_000, 8, 12.2),
+    ("at_least_once", 5_000, 64, 77.4),
+    ("exactly_once", 500, 8, 155.0),
+    ("exactly_once", 20_000, 8, 8.0),
+    ("exactly_once", 5_000, 64, 42.2),
+]
+
+
+@pytest.mark.parametrize(("guarantee", "rate", "partitions", "published"), TRICKLES)
+def test_the_default_costs_are_within_a_fifth_of_all_published_trickles(
+    guarantee: str, rate: float, partitions: int, published: float
+) -> None:
+    load = load_of(Costs(), rate, partitions, 64, record_us(Costs(), 146, 64), guarantee, 100)
+    assert load.cores / rate * 1e6 == pytest.approx(published, rel=0.2)
 
 
 @pytest.mark.parametrize("guarantee", GUARANTEES)
