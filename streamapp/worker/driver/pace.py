@@ -35,7 +35,7 @@ ROUND_ROOM: Final = 2.0
 
 
 class RoundTime:
-    """How long a round of runs takes on average, and how much CPU time the process takes for it."""
+    """How long the rounds after a fetch take on average, and how much CPU time the process takes for them."""
 
     def __init__(self, spent_s: float = 0.0, lasts_s: float = 0.0) -> None:
         self.spent_s = spent_s  # CPU seconds, fetch and hand-over included
@@ -44,7 +44,7 @@ class RoundTime:
         self._process_s = 0.0
 
     def note(self, began: float, ended: float, process_s: float) -> None:
-        """Add a round to the means: its begin and end, and the CPU time of the process at its end."""
+        """Add the rounds after a fetch to the means: begin and end, and the CPU time of the process then."""
         self.lasts_s += ROUND_WEIGHT * (ended - began - self.lasts_s)
         if ended - self._ended <= SILENCE_S:
             self.spent_s += ROUND_WEIGHT * (process_s - self._process_s - self.spent_s)
@@ -57,5 +57,5 @@ class RoundTime:
 
     @property
     def room_s(self) -> float:
-        """Seconds that a fetch and a round need before a commit."""
+        """Seconds that a fetch and its rounds need before a commit."""
         return FETCH_S + ROUND_ROOM * self.lasts_s
