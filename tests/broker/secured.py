@@ -105,13 +105,20 @@ class SecuredBroker:
         )
 
     def grant(self, rules: Sequence[AclBinding]) -> None:
+        """Return when the broker decides by these rules: it takes them over after its controller."""
         for done in self._admin.create_acls(list(rules)).values():
             done.result(PATIENCE)
+        wait_until(lambda: self._rules() >= set(rules), PATIENCE, lambda: f"{self._rules()}")
 
     def revoke_everything(self) -> None:
-        """Take every right of every user."""
+        """Take every right of every user; return when the broker has taken it."""
         for done in self._admin.delete_acls([EVERYTHING]).values():
             done.result(PATIENCE)
+        wait_until(lambda: not self._rules(), PATIENCE, lambda: f"{self._rules()}")
+
+    def _rules(self) -> set[AclBinding]:
+        """The rules by which the broker decides now."""
+        return set(self._admin.describe_acls(EVERYTHING).result(PATIENCE))
 
 
 Kind = TypeVar("Kind", bound=SecuredBroker)

@@ -254,13 +254,16 @@ def test_pages_on_an_installation_are_answered_with_the_rights_of_their_commands
     learn(clerk)
     place, user = clerk.place, "inspection"
     partition = partition_of(b"shop", 2)
-    end = sum(message.partition() == partition for message in place.raw(place.names.instances))
+    records = [record for record in place.raw(place.names.instances) if record.partition() == partition]
+    end = len(records)
+    of_shop = [at.offset() for at in records if at.key() == b"shop" and b'"features"' in at.value()]
     producer = place.producer()
     producer.produce(place.names.instances, b"{}", b"shop", partition)
     assert producer.flush(PATIENCE) == 0
     given: dict[str, dict[str, Any]] = {
         "model": {"key": "shop"},
         "explanation": {"key": "shop", "at": f"{partition}:{end - 10}"},
+        "path": {"key": "shop", "at": f"{partition}:{of_shop[-1]}"},
         "differences": {"first": "shop", "second": "other"},
         "partitions": {},
         "dead-letters": {"limit": 5},
