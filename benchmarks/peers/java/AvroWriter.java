@@ -34,11 +34,13 @@ final class AvroWriter extends Writer {
         }
         whole(0); // the end of the map
         whole(version);
-        room(4);
+        room(6);
         buffer[length++] = (byte) (version == 0 ? 1 : 0); // untrained
         buffer[length++] = NULL; // explanation
         buffer[length++] = NULL; // acquired
         buffer[length++] = NULL; // challenger
+        buffer[length++] = NULL; // raw probabilities
+        buffer[length++] = NULL; // set
         return done();
     }
 

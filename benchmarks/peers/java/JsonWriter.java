@@ -10,6 +10,7 @@ final class JsonWriter extends Writer {
     private static final byte[] NULL = bytes("null");
     private static final byte[] PROBABILITIES = bytes(",\"probabilities\":{");
     private static final byte[] VERSION = bytes("},\"version\":");
+    private static final byte[] UNTRAINED = bytes(",\"untrained\":true");
     private static final int STEPS = 10_000;
 
     private final byte[][] names;
@@ -52,6 +53,9 @@ final class JsonWriter extends Writer {
         }
         add(VERSION);
         digits(version);
+        if (version == 0) {
+            add(UNTRAINED);
+        }
         room(1);
         buffer[length++] = '}';
         return done();
