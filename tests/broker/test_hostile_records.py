@@ -45,6 +45,7 @@ SCHEMA = {
     ],
     "classes": [HIGH, LOW],
 }
+CLASS_BYTES = 512  # more than the names of classes have
 FILE = (Path(__file__).parents[1] / "golden" / "exported-1-7.grove").read_bytes()
 
 
@@ -118,7 +119,10 @@ def send(place: Installation) -> None:
 
 @pytest.fixture
 def place(broker: Broker, tmp_path: Path) -> Iterator[Installation]:
-    yield Installation(broker.bootstrap_servers, "hostile.", PARTITIONS, tmp_path, module="streamapp worker")
+    settings = {"GROVE_MAX_CLASS_NAME_BYTES": str(CLASS_BYTES)}
+    yield Installation(
+        broker.bootstrap_servers, "hostile.", PARTITIONS, tmp_path, settings, module="streamapp worker"
+    )
 
 
 @pytest.mark.timeout(3600)
@@ -131,7 +135,12 @@ def test_no_page_runs_or_draws_what_came_through_a_worker(place: Installation, t
     sent: list[str] = []
     send(place)
     kafka = {"bootstrap.servers": place.servers}
-    options = ("--set", f"application.id={place.group}", "--set", f"state.dir={tmp_path / 'web'}")
+    given = {
+        "application.id": place.group,
+        "state.dir": tmp_path / "web",
+        "max.class.name.bytes": CLASS_BYTES,
+    }
+    options = [word for name, value in given.items() for word in ("--set", f"{name}={value}")]
     with place.worker("w") as worker:
         worker.wait_until_ready()
         place.wait_for_lag_0(alive=[worker])

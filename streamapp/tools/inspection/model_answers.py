@@ -106,7 +106,7 @@ class ModelAnswers:
             other = (raw.keys[0] or b"").decode("utf-8", "replace")
             message = f"record={at!r} must be of the model {key!r}; it is of the model {other!r}"
             raise UsageError(message)
-        return first_record(decode_instances(raw), model.schema.names, at)
+        return first_record(decode_instances(raw, self._place.config.limits), model.schema.names, at)
 
     def _taken(self, key: str) -> ExportedModel:
         return read_exported(taken_from(self._place, key))

@@ -34,7 +34,7 @@ class Installation:
         self.kafka = kafka
         self.group = group
         self.names = names
-        self._config = config
+        self.config = config
 
     @cached_property
     def partitions(self) -> int:
@@ -44,7 +44,7 @@ class Installation:
     def partition(self, number: int) -> StoredPartition:
         """Return a partition; OfflineError if the number is too large."""
         self.check(number)
-        return StoredPartition(self.kafka, self.group, self.names, self._config, number, self._schemas)
+        return StoredPartition(self.kafka, self.group, self.names, self.config, number, self._schemas)
 
     def check(self, number: int) -> None:
         """Raise OfflineError if the number of a partition is too large."""

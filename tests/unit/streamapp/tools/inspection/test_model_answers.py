@@ -15,6 +15,7 @@ from streamapp.tools.inspection.model_answers import ModelAnswers, drawn, node_r
 from streamapp.web.tree.outline_rows import OutlineRows
 from streamapp.worker.task.models.files.exported import ExportedModel
 from tests.topology.partition import ALWAYS, NEVER, QUICK, Partition, config
+from topics.codecs.limits import Limits
 from topics.columns.records import RawRecords
 
 
@@ -109,6 +110,7 @@ class PlayedPlace:
 
     def __init__(self, records: dict[int, tuple[bytes, bytes]]) -> None:
         self._records = records
+        self.config = config(limits=Limits(class_max_bytes=600))
 
     def partition(self, number: int) -> PlayedPartition:
         assert number == 0
@@ -123,6 +125,7 @@ def answers(partition: Partition) -> ModelAnswers:
         6: (b"other", b'{"features": {"x": 1.5}}'),
         7: (b"k", b"{broken"),
         8: (b"k", b'{"features": {"x": 1.5, "y": null}}'),
+        10: (b"k", b'{"features": {"x": 1.5}, "label": "%s"}' % (b"l" * 500)),
     }
     made = ModelAnswers(PlayedPlace(records))  # type: ignore[arg-type]
     made._drawn = "k", ExportedModel("k", partition.model(), 2, True, False, {"positions": {}})
@@ -140,6 +143,10 @@ def test_the_path_of_a_record_is_one_in_the_drawn_tree(answers: ModelAnswers, pa
     by_place, typed = answers.path("k", at="0:5"), answers.path("k", features={"x": 1.5, "y": 9.0, "new": 3})
     assert by_place == typed
     assert any("(missing)" in text for text in answers.path("k", at="0:8")["conditions"])
+
+
+def test_a_record_within_the_limits_of_the_workers_has_a_path(answers: ModelAnswers) -> None:
+    assert answers.path("k", at="0:10") == answers.path("k", features={"x": 1.5})
 
 
 @pytest.mark.parametrize(
