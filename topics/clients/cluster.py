@@ -107,6 +107,15 @@ def refresh_metadata(client: Any, failure: KafkaException, topic: str, timeout: 
             client.list_topics(topic, timeout=timeout)
 
 
+def serve_events(client: Any) -> None:
+    """Serve the events of a client's connections; call it after each request of a client that lives long.
+
+    librdkafka keeps an event for each failed connection and each request without an answer, until the client
+    is polled: about 3 KB for each request while no broker listens.
+    """
+    client.poll(0)
+
+
 class _Complaint:
     """The last error that the client reported.
 

@@ -10,7 +10,7 @@ from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from topics.clients.access import Access, denied_kind
-from topics.clients.cluster import Cluster, refresh_metadata
+from topics.clients.cluster import Cluster, refresh_metadata, serve_events
 
 logger = logging.getLogger(__name__)
 
@@ -18,10 +18,7 @@ REQUEST_S: Final = 10.0
 
 
 class JournalLog:
-    """Requests about one topic. All wait for the broker: call them in threads, several at once if necessary.
-
-    The administration client needs no polling: it handles the events of its connections itself.
-    """
+    """Requests about one topic. All wait for the broker: call them in threads, several at once if needed."""
 
     def __init__(self, kafka: Mapping[str, Any], topic: str) -> None:
         """`kafka`: client properties under Kafka's names."""
@@ -43,6 +40,8 @@ class JournalLog:
         except KafkaException as failure:
             refresh_metadata(self._admin, failure, self._topic, REQUEST_S)
             raise
+        finally:
+            serve_events(self._admin)
 
     def trim(self, partition: int, before: int) -> None:
         """Delete the records before an offset. If the broker denies it, log that once and keep them."""
@@ -55,6 +54,8 @@ class JournalLog:
                     refresh_metadata(self._admin, failure, self._topic, REQUEST_S)
                     raise
                 self._tell_denied()
+            finally:
+                serve_events(self._admin)
 
     def _tell_denied(self) -> None:
         if not self._denied:

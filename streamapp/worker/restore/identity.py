@@ -12,7 +12,7 @@ from confluent_kafka.admin import OffsetSpec
 from streamapp.errors import NotYetError
 from streamapp.worker.journal.offset_metadata import UNKNOWN
 from topics.clients.access import denied_kind
-from topics.clients.cluster import Cluster, refresh_metadata
+from topics.clients.cluster import Cluster, refresh_metadata, serve_events
 from topics.errors import BrokerError
 
 FIRST_S: Final = 2.0
@@ -85,6 +85,8 @@ class Identity:
         except TimeoutError:
             message = f"topic {topic}: the broker does not answer"
             raise NotYetError(message) from None
+        finally:
+            serve_events(self._cluster.client)
         if time.monotonic() - began <= self._first_s:
             self._request_s = self._first_s
         return answer

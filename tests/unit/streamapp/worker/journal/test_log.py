@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 import pytest
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
 
+from streamapp.worker.journal import log as journal_log
 from streamapp.worker.journal.log import JournalLog
 
 
@@ -32,6 +35,9 @@ class Admin:
         future.set_result(SimpleNamespace(offset=100 + here.partition))
         return {here: future}
 
+    def poll(self, _seconds: float) -> int:
+        return 0
+
     def delete_records(self, wanted: list[TopicPartition], request_timeout: float) -> dict[Any, Future[Any]]:
         future: Future[Any] = Future()
         future.set_exception(KafkaException(KafkaError(self.code)))
@@ -44,6 +50,22 @@ def log_with(code: int) -> tuple[JournalLog, Admin]:
     log, admin = JournalLog(kafka, "grove.journal"), Admin(code)
     log._admin = admin  # type: ignore[assignment]
     return log, admin
+
+
+@pytest.mark.parametrize("request_of", [lambda log: log.end(0), lambda log: log.trim(0, 1)])
+def test_requests_leave_no_events_in_the_client_while_no_broker_listens(
+    request_of: Callable[[JournalLog], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client lives as long as its worker, and would keep the events of each outage of the broker."""
+    monkeypatch.setattr(journal_log, "REQUEST_S", 0.1)
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        log = JournalLog({"bootstrap.servers": f"127.0.0.1:{closed.getsockname()[1]}"}, "grove.journal")
+        for _ in range(8):
+            with pytest.raises(KafkaException):
+                request_of(log)
+        client: Any = log._admin
+        assert len(client) <= 4  # of connections that failed since the last request
 
 
 def test_partitions_are_asked_for_at_once_through_one_client() -> None:

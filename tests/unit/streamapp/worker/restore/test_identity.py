@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from concurrent.futures import Future
 from types import SimpleNamespace
@@ -27,11 +28,25 @@ def led() -> Callable[[dict[int, str | None]], Identity]:
             return {"journal": found}
 
         here: Any = Identity({"bootstrap.servers": "none:1"}, FIRST_S)
-        here._cluster._client = SimpleNamespace(describe_topics=describe_topics)
+        here._cluster._client = SimpleNamespace(describe_topics=describe_topics, poll=lambda seconds: 0)
         made: Identity = here
         return made
 
     return make
+
+
+def test_requests_leave_no_events_in_the_client_while_no_broker_listens(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The client lives as long as its worker, and would keep the events of each outage of the broker."""
+    monkeypatch.setattr(identity, "REQUEST_S", 0.1)
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        here: Any = Identity({"bootstrap.servers": f"127.0.0.1:{closed.getsockname()[1]}"}, 0.1)
+        for _ in range(8):
+            with pytest.raises(NotYetError):
+                here.topic_ids(["journal"])
+        assert len(here._cluster.client) <= 4  # of connections that failed since the last request
 
 
 def test_a_partition_without_a_leader_is_told(led: Callable[[dict[int, str | None]], Identity]) -> None:
@@ -58,7 +73,7 @@ def test_a_request_without_an_answer_is_repeated_soon_and_then_with_more_time() 
 
     here: Any = Identity({"bootstrap.servers": "none:1"}, FIRST_S)
     here._cluster._client = SimpleNamespace(
-        describe_topics=describe_topics, list_topics=lambda *topic, timeout: None
+        describe_topics=describe_topics, list_topics=lambda *topic, timeout: None, poll=lambda seconds: 0
     )
     for _ in range(4):
         with pytest.raises(NotYetError, match="waiting for controller"):
@@ -87,7 +102,7 @@ def test_a_broker_that_is_always_slow_answers_all_requests_of_a_restore(
 
     here: Any = Identity({"bootstrap.servers": "none:1"}, FIRST_S)
     here._cluster._client = SimpleNamespace(
-        describe_topics=describe_topics, list_topics=lambda *topic, timeout: None
+        describe_topics=describe_topics, list_topics=lambda *topic, timeout: None, poll=lambda seconds: 0
     )
     monkeypatch.setattr(identity, "time", SimpleNamespace(monotonic=lambda: now))
     with pytest.raises(NotYetError, match="no answer"):
