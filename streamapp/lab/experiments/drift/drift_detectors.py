@@ -19,7 +19,7 @@ from core.events import Drift
 from core.model.model import Model
 from core.model_table import ON_REQUEST, ModelTable
 from core.spec import Spec
-from core.streams.base import open_generator
+from core.streams.base import Generator, open_generator
 from streamapp.lab.experiments.base import Report, Row, Size
 from streamapp.lab.experiments.chart import Axis, Chart, Line
 
@@ -37,6 +37,9 @@ CONCEPTS: Final[dict[str, tuple[str, dict[str, Any], dict[str, Any]]]] = {
 
 KINDS: Final = {"abrupt": 0.0, "gradual": 0.1}
 """Width of the change, as a share of the stream."""
+
+AT_ONCE: Final = 0.01
+"""Records of a sigmoid that is a step: half a record from its middle it is 0 or 1 to the last bit."""
 
 BUDGETS: Final = (1.0, 0.1, 0.02)
 BATCH_ROWS: Final = 4096
@@ -86,18 +89,24 @@ def change_of(cell: dict[str, Any]) -> int:
     return int(cell["records"] / 2 - width)
 
 
-def alarms_of(cell: dict[str, Any], seed: int) -> list[int]:
-    """Return the records, from 0 on, at which a detector reports a drift."""
+def stream_of(cell: dict[str, Any], seed: int) -> Generator:
+    """Return the stream of a seed; of an abrupt change no record before the middle is of the new concept."""
     generator, before, after = CONCEPTS[cell["stream"]]
-    n = cell["records"]
-    stream = open_generator(
+    width = KINDS[cell["kind"]] * cell["records"]
+    return open_generator(
         "drift",
         before=open_generator(generator, seed=2 * seed + 1, **before),
         after=open_generator(generator, seed=2 * seed + 2, **after),
-        position=n / 2,
-        width=max(KINDS[cell["kind"]] * n, 1.0),
+        # The generator counts records from 1 on, and half of those at the position are new.
+        position=cell["records"] / 2 + (0.0 if width else 0.5),
+        width=width or AT_ONCE,
         seed=seed + 1,
     )
+
+
+def alarms_of(cell: dict[str, Any], seed: int) -> list[int]:
+    """Return the records, from 0 on, at which a detector reports a drift."""
+    stream, n = stream_of(cell, seed), cell["records"]
     spec = Spec.parse(
         {
             "learner": "h-tree",

@@ -1,5 +1,6 @@
 """The experiment on drift detectors: its alarms are those of its streams, its figures those of its alarms."""
 
+from core.streams.base import open_generator
 from streamapp.lab.experiments.drift import drift_detectors
 
 CELL = {
@@ -16,6 +17,16 @@ def test_a_reversed_concept_is_found_at_once_and_nothing_before_it():
     result = drift_detectors.run(CELL | {"stream": "sine"})
     assert result["early"] == [0, 0]
     assert all(0 <= delay < 100 for delay in result["delays"])
+
+
+def test_an_abrupt_change_begins_with_the_record_in_the_middle():
+    """A model without errors sees the first record of the new concept, which is no false alarm."""
+    generator, before, after = drift_detectors.CONCEPTS["stagger"]
+    for seed in range(8):
+        _, y = next(drift_detectors.stream_of(CELL, seed).batches(4000, 4000))
+        _, old = next(open_generator(generator, seed=2 * seed + 1, **before).batches(2000, 2000))
+        _, new = next(open_generator(generator, seed=2 * seed + 2, **after).batches(2000, 2000))
+        assert y.tolist() == [*old.tolist(), *new.tolist()]
 
 
 def test_a_tenth_of_the_labels_delays_the_alarm():
