@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from core.layout.model import Floats
+from core.schema.schema import Schema
 from core.streams import open_generator
 from streamapp.lab.experiments.base import Report, Row, Size
+from streamapp.lab.experiments.cdt.cdt_growth import grow
 from streamapp.lab.experiments.cdt.cdt_systems import (
     SYSTEMS,
     best_value,
-    by_leaves,
     by_size,
     comparison,
     systems,
 )
 from streamapp.lab.experiments.chart import Axis, Chart, Line
-from streamapp.lab.experiments.trace import trace
+from streamapp.lab.experiments.trace import in_memory
 
 TITLE = "CDT (Confidence Decision Trees), Figure 3: accuracy against leaves on random trees"
 
@@ -53,18 +59,16 @@ def then(size: Size, data: Path | None, rows: Sequence[Row]) -> list[dict[str, A
 
 def run(cell: dict[str, Any]) -> dict[str, Any]:
     """Run a system on the stream of one random tree."""
-    generator = open_generator(
-        "rand_cbt", model_seed=cell["tree"], seed=cell["tree"], leaves=LEAVES, per_leaf=cell["per_leaf"]
-    )
-    records = LEAVES * cell["per_leaf"]
-    spec = SYSTEMS[cell["system"]].spec(cell["value"])
-    traced = trace(spec, generator.schema, generator.batches(records), sample=SAMPLE)
-    return {
-        "performance": traced.accuracy,
-        "leaves": traced.summary.leaves,
-        "attempts": traced.summary.attempts,
-        "by_leaves": by_leaves(traced.curve),
-    }
+    schema, x, y = stream_of(cell["tree"], cell["per_leaf"])
+    return grow(SYSTEMS[cell["system"]].spec(cell["value"]), schema, in_memory(x, y), SAMPLE)
+
+
+@functools.lru_cache(maxsize=5)
+def stream_of(tree: int, per_leaf: int) -> tuple[Schema, Floats, npt.NDArray[np.int32]]:
+    """Return the schema and the records of a random tree, x float64[n, d] and y int32[n]."""
+    generator = open_generator("rand_cbt", model_seed=tree, seed=tree, leaves=LEAVES, per_leaf=per_leaf)
+    x, y = next(generator.batches(LEAVES * per_leaf, LEAVES * per_leaf))
+    return generator.schema, x, y
 
 
 def report(rows: Sequence[Row]) -> Report:

@@ -8,16 +8,16 @@ from typing import Any
 
 from streamapp.lab.experiments.base import Report, Row, Size
 from streamapp.lab.experiments.cdt.cdt_data import PUBLISHED, found, load
+from streamapp.lab.experiments.cdt.cdt_growth import grow
 from streamapp.lab.experiments.cdt.cdt_systems import (
     SYSTEMS,
     best_value,
-    by_leaves,
     by_size,
     comparison,
     systems,
 )
 from streamapp.lab.experiments.chart import Axis, Chart, Line
-from streamapp.lab.experiments.trace import in_memory, trace
+from streamapp.lab.experiments.trace import in_memory
 
 TITLE = "CDT (Confidence Decision Trees), Figure 4: performance against leaves on real data"
 
@@ -71,15 +71,9 @@ def _cell(
 def run(cell: dict[str, Any]) -> dict[str, Any]:
     """Run a system on one permutation of a set."""
     records = load(cell["set"], Path(cell["folder"]), cell["limit"]).permuted(cell["order"])
-    by_f1 = PUBLISHED[cell["set"]].uses_f1
     spec = SYSTEMS[cell["system"]].spec(cell["value"])
-    result = trace(spec, records.schema, in_memory(records.x, records.y), sample=SAMPLE, by_f1=by_f1)
-    return {
-        "performance": result.f1_rarer if by_f1 else result.accuracy,
-        "leaves": result.summary.leaves,
-        "attempts": result.summary.attempts,
-        "by_leaves": by_leaves(result.curve),
-    }
+    by_f1 = PUBLISHED[cell["set"]].uses_f1
+    return grow(spec, records.schema, in_memory(records.x, records.y), SAMPLE, by_f1=by_f1)
 
 
 def report(rows: Sequence[Row]) -> Report:

@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from benchmarks.datasets import folder
+from core.streams import open_generator
 from streamapp.errors import UsageError
 from streamapp.lab.experiments.base import Row, experiment
 from streamapp.lab.experiments.cdt import cdt_data, cdt_figure5, cdt_table1
+from streamapp.lab.experiments.cdt.cdt_growth import grow
 from streamapp.lab.experiments.cdt.cdt_systems import (
     SYSTEMS,
     at_equal_leaves,
@@ -102,6 +104,31 @@ def test_a_trace_counts_what_the_model_does() -> None:
     assert traced.f1_rarer == pytest.approx(traced.model.evaluation().f1_rarer)
     cut = trace("h-tree", schema_of(None, None, None), in_memory(x, y, 5000), sample=1000)
     assert cut.curve == traced.curve
+
+
+@pytest.mark.parametrize(("system", "value"), [("C-Tree", 0.01), ("H-Tree", 0.9), ("CorrH-Tree", 0.9)])
+def test_a_cell_has_the_results_of_a_trace(system: str, value: float) -> None:
+    """To the last bit: performance at each number of leaves, from the splits instead of the tree."""
+    generator = open_generator("sea", seed=3)
+    x, y = next(generator.batches(9_050, 9_050))
+    spec = SYSTEMS[system].spec(value)
+    for by_f1 in (False, True):
+        traced = trace(spec, generator.schema, in_memory(x, y), sample=200, by_f1=by_f1)
+        results = grow(spec, generator.schema, in_memory(x, y, 1500), 200, by_f1=by_f1)
+        assert results == {
+            "performance": traced.f1_rarer if by_f1 else traced.accuracy,
+            "leaves": traced.summary.leaves,
+            "attempts": traced.summary.attempts,
+            "by_leaves": by_leaves(traced.curve),
+        }
+        assert results["leaves"] > 3
+
+
+def test_a_tree_that_does_more_than_split_in_two_is_refused() -> None:
+    x, y = halves(5000)
+    spec = {"learner": "h-tree", "drift": {"name": "ddm", "reaction": "reset"}}
+    with pytest.raises(RuntimeError, match="one more than its splits"):
+        grow(spec, schema_of(None, None, None), in_memory(x, np.concatenate([y[:2500], 1 - y[2500:]])), 1000)
 
 
 def test_the_data_set_that_comes_along_is_the_one_of_table_1() -> None:
