@@ -140,14 +140,16 @@ def take_in(p, state: AdwinState, error: float) -> int:
     """Do the work of ``update`` as a call that is not inlined: most models have another detector."""
     if state.alarm != 0.0 and p.keep_newer == 0.0:
         clear(state, STATE_WORDS)
-    earlier = state.total / state.width if state.width > 0.0 else 0.0
+    width, total = state.width, state.total
     insert(state, error)
     state.ticks += 1.0
     # Both are integers: a remainder of floats costs more than the whole rest for most inputs.
     if int(state.ticks) % int(p.clock) != 0 or state.width <= p.min_window:
         return IN_CONTROL
     is_moa = p.is_moa != 0.0
-    before = earlier if is_moa else state.total / state.width
+    before = state.total / state.width
+    if is_moa:
+        before = total / width if width > 0.0 else 0.0
     least = p.min_part + 2.0 if is_moa else p.min_part
     was_cut = False
     while is_cut(state, p.confidence, p.min_part, least):
@@ -169,34 +171,46 @@ def insert(state: AdwinState, error: float) -> None:
     state.width = width + 1.0
     state.total += error
     state.rows_used = max(state.rows_used, 1.0)
-    total, squares, size = error, 0.0, 1.0
+    total, squares, half = error, 0.0, 0.5
     for r in range(ROWS):
         row = state.row(r)
         n = int(row.buckets)
-        row.sums[2 * n] = total
-        row.sums[2 * n + 1] = squares
-        row.buckets = n + 1.0
-        if n < BUCKETS:
-            return
-        if r == ROWS - 1:
-            drop_oldest(state)
+        if n < BUCKETS or r == ROWS - 1:
+            row.sums[2 * n] = total
+            row.sums[2 * n + 1] = squares
+            row.buckets = n + 1.0
+            if n == BUCKETS:
+                drop_oldest(state)
             return
         distance = row.sums[0] - row.sums[2]
-        total = row.sums[0] + row.sums[2]
-        squares = row.sums[1] + row.sums[3] + distance * distance / (2.0 * size)
-        drop_buckets(row, 2)
-        size *= 2.0
+        merged = row.sums[0] + row.sums[2]
+        merged_squares = row.sums[1] + row.sums[3] + distance * distance * half
+        replace_oldest(row, total, squares)
+        total, squares = merged, merged_squares
+        half *= 0.5  # a division by twice the size, a power of two, gives the same bits
         state.rows_used = max(state.rows_used, r + 2.0)
 
 
 @kernel
-def drop_buckets(row: BucketRow, dropped: int) -> None:
-    """Remove the oldest buckets of a row; the places that become free are zeros."""
-    n_left = int(row.buckets) - dropped
-    for position in range(2 * n_left):
-        row.sums[position] = row.sums[2 * dropped + position]
-    for position in range(2 * n_left, 2 * (n_left + dropped)):
+def replace_oldest(row: BucketRow, total: float, squares: float) -> None:
+    """Remove the two oldest buckets of a full row, and append one with this sum and squared deviations."""
+    for position in range(2 * (BUCKETS - 2)):
+        row.sums[position] = row.sums[position + 4]
+    row.sums[2 * (BUCKETS - 2)] = total
+    row.sums[2 * (BUCKETS - 2) + 1] = squares
+    for position in range(2 * (BUCKETS - 1), 2 * (BUCKETS + 1)):
         row.sums[position] = 0.0
+    row.buckets = BUCKETS - 1.0
+
+
+@kernel
+def drop_bucket(row: BucketRow) -> None:
+    """Remove the oldest bucket of a row; the place that becomes free is zeros."""
+    n_left = int(row.buckets) - 1
+    for position in range(2 * n_left):
+        row.sums[position] = row.sums[2 + position]
+    row.sums[2 * n_left] = 0.0
+    row.sums[2 * n_left + 1] = 0.0
     row.buckets = n_left
 
 
@@ -212,7 +226,7 @@ def drop_oldest(state: AdwinState) -> None:
     if rest > 0.0:
         distance = row.sums[0] / size - state.total / rest
         state.squares -= row.sums[1] + size * rest * distance * distance / (size + rest)
-    drop_buckets(row, 1)
+    drop_bucket(row)
     while r >= 0 and state.row(r).buckets == 0.0:
         r -= 1
     state.rows_used = r + 1.0
@@ -222,13 +236,14 @@ def drop_oldest(state: AdwinState) -> None:
 def is_cut(state: AdwinState, confidence: float, min_part: float, least: float) -> bool:
     """Return whether the means on the two sides of a border between buckets differ (the paper's ε_cut).
 
-    Each side must have ``least`` inputs; ``min_part`` is a term of ε_cut.
+    Each side must have ``least`` inputs; ``min_part`` is a term of ε_cut. Inputs are from 0 to 1.
     """
     width, total = state.width, state.total
     if width < 2.0 * least:
         return False
     variance = state.squares / width
     logarithm = math.log(2.0 * math.log(width)) - math.log(confidence)
+    scale = 2.0 * variance * logarithm * width
     older, older_total, size = 0.0, 0.0, 2.0**state.rows_used
     for r in range(int(state.rows_used) - 1, -1, -1):
         size /= 2.0
@@ -239,7 +254,10 @@ def is_cut(state: AdwinState, confidence: float, min_part: float, least: float) 
             newer = width - older
             if newer < least:
                 return False
-            if older >= least:
+            # Most borders are far from a cut. ε_cut is above sqrt(scale / (older · newer)), by more than the
+            # error of rounding, and this comparison needs no division or root.
+            distance = older_total * width - total * older
+            if distance * distance > scale * older * newer and older >= least:
                 harmonic = 1.0 / (older - min_part + 1.0) + 1.0 / (newer - min_part + 1.0)
                 epsilon = math.sqrt(2.0 * harmonic * variance * logarithm) + 2.0 / 3.0 * logarithm * harmonic
                 if abs(older_total / older - (total - older_total) / newer) > epsilon:

@@ -17,10 +17,10 @@ class LeafModel(Parameters):
 
     The module has two kernels. ``votes(plan, p, tree, node, row, scratch, out) -> (class, hint)`` writes the
     normalised votes to ``out`` (float64[class], zeros on entry) and returns the predicted class, -1 while no
-    class is known, and a hint. ``account(plan, p, tree, node, row, hint, work) -> class`` updates the leaf
-    model's counts before the leaf learns a record; the hint is the result of ``votes`` for the same record if
-    nothing was learned since, else -1. Where ``plan.judges`` is set it returns the class that the leaf
-    predicts, not having learned the record; elsewhere any number.
+    class is known, and a hint: that class or -1. ``account(plan, p, tree, node, row, hint, work) -> class``
+    updates the leaf model's counts before the leaf learns a record; the hint is the result of ``votes`` for
+    the same record if nothing was learned since, else -1. Where ``plan.judges`` is set it returns the class
+    that the leaf predicts, not having learned the record; elsewhere any number.
 
     ``p`` holds the leaf model's parameters, ``row`` the record (core/layout/learning.py), and ``scratch``
     max(4·attributes + LANES, 2·classes) words with any content.

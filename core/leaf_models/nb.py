@@ -44,9 +44,7 @@ def votes(plan: PlanRecord, p, tree: Tree, node: Node, row: Row, scratch, out) -
     best, form = scores(plan, p, tree, node, row, scratch, out)
     k = tree.model.classes
     if form == LOGARITHMS:
-        top = out[best]
-        for c in range(k):
-            out[c] = exp(out[c] - top)
+        raise_to_powers(out, k, best)
     if form != SHARES:
         normalise(out, k)
     return best, NO_HINT
@@ -65,8 +63,7 @@ def scores(plan: PlanRecord, p, tree: Tree, node: Node, row: Row, scratch, out) 
     if plan.has(quirks.MULTIPLIED_DENSITIES):
         _multiply(plan, tree, leaf, k, row, out)
         return first_maximum(out, k), PRODUCTS
-    for c in range(k):
-        out[c] = LN2 * log2(out[c]) if out[c] > 0.0 else -math.inf
+    take_logarithms(out, k)
     if plan.numeric > 0:
         numbers = plan.parameters(plan.numeric_observer_at)
         statistics = tree.numeric_statistics(plan, leaf)
@@ -76,6 +73,32 @@ def scores(plan: PlanRecord, p, tree: Tree, node: Node, row: Row, scratch, out) 
         statistics = tree.nominal_statistics(leaf)
         log_densities_nominal(plan.nominal_observer, plan, numbers, statistics, k, row.x, scratch, out)
     return first_maximum(out, k), LOGARITHMS
+
+
+@kernel
+def take_logarithms(values, k: int) -> None:
+    """Replace values (float64[k]) by their natural logarithms, those that are not above 0 by -infinity."""
+    if k == 2:  # the commonest case: side by side, in registers
+        first, second = values[0], values[1]
+        log_first, log_second = LN2 * log2(first), LN2 * log2(second)
+        values[0] = log_first if first > 0.0 else -math.inf
+        values[1] = log_second if second > 0.0 else -math.inf
+        return
+    for c in range(k):
+        values[c] = LN2 * log2(values[c]) if values[c] > 0.0 else -math.inf
+
+
+@kernel
+def raise_to_powers(values, k: int, best: int) -> None:
+    """Replace values (float64[k]) by e^(value - the largest); best: its index. 0 where that is no number."""
+    top = values[best]
+    if k == 2:  # the commonest case: the power of the largest needs no computation
+        other = 1 - best
+        values[other] = exp(values[other] - top)
+        values[best] = 1.0 if top - top == 0.0 else 0.0
+        return
+    for c in range(k):
+        values[c] = exp(values[c] - top)
 
 
 @kernel

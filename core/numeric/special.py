@@ -105,6 +105,12 @@ def in_vectors(n: int) -> int:
 
 
 @kernel
+def in_half_vectors(n: int) -> int:
+    """Return n rounded up to half vectors: for a loop over few elements that is compiled to these."""
+    return (n + LANES // 2 - 1) & -(LANES // 2)
+
+
+@kernel
 def exp(y: float) -> float:
     """Return e^y for -1e300 < y <= 709, relative error below 4e-16; 0 below -708."""
     bounded = max(y, -708.0)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 from core.kernels.jit import kernel, part, tail
 from core.kernels.records import Record, words_after
 from core.numeric import cephes
-from core.numeric.special import LN2, LN_SQRT_2PI, in_vectors, log2, normal_cdf, rough_cdf
+from core.numeric.special import LN2, LN_SQRT_2PI, in_half_vectors, in_vectors, log2, normal_cdf, rough_cdf
 from core.observers.base import Observer
 from core.plugin import count
 from core.tree import quirks
@@ -324,11 +324,16 @@ def log_densities_numeric(plan, p, statistics: GaussianStatistics, k: int, xs, s
         if n == 0:
             return
         t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
-        for a in range(d):
-            t0 += scratch[a]
-            t1 += scratch[d + a]
-            t2 += scratch[2 * d + a]
-            t3 += scratch[3 * d + a]
+        if n <= 2:
+            for a in range(d):
+                t0 += scratch[a]
+                t1 += scratch[d + a]
+        else:
+            for a in range(d):
+                t0 += scratch[a]
+                t1 += scratch[d + a]
+                t2 += scratch[2 * d + a]
+                t3 += scratch[3 * d + a]
         i = 0
         for c in range(first, end):
             if out[c] > -math.inf:
@@ -342,10 +347,10 @@ def log_densities_numeric(plan, p, statistics: GaussianStatistics, k: int, xs, s
 def _log_densities(normals: Normals, d: int, xs, out) -> None:
     """Write ln f(x_a | c) of one class for each of d attributes, and up to LANES - 1 words after these.
 
-    The loop runs in whole vectors.
+    The loop runs in halves of vectors.
     """
     n, mean, m2 = normals.weight, normals.mean, normals.m2
-    for a in range(in_vectors(d)):
+    for a in range(in_half_vectors(d)):
         value, weight, squares, centre = math.nan, 0.0, 0.0, 0.0
         if a < d:
             value, weight, squares, centre = xs[a], n[a], m2[a], mean[a]

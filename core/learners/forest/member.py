@@ -104,7 +104,7 @@ def train_seen(
     if is_reported:
         out = split_words(plan, member)
     if plan.subtrees != 0:
-        outcome, _ = learn_tree(plan, tree, node.start, x, seen, member.serial, work, out)
+        outcome, _ = learn_tree(plan, tree, node.start, x, seen, hint, member.serial, work, out)
     else:
         outcome = trees.train(plan, tree, node, seen, hint, work)
         if outcome == DECISION_DUE:

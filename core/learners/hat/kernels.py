@@ -59,7 +59,7 @@ def is_silent(plan: PlanRecord, node: Node) -> bool:
 @kernel
 def learn(plan: PlanRecord, tree: Tree, place: int, row: Row, hint: int, work: Work) -> tuple[int, int]:
     """Judge and train the tree and its alternate trees with a record."""
-    outcome, end = learn_tree(plan, tree, place, row.x, row, 0, work, work.votes)
+    outcome, end = learn_tree(plan, tree, place, row.x, row, hint, 0, work, work.votes)
     if outcome == GREW and tree.start != tree.model.first:
         outcome = LEARNED
     return outcome, end
@@ -67,12 +67,13 @@ def learn(plan: PlanRecord, tree: Tree, place: int, row: Row, hint: int, work: W
 
 @called
 def learn_tree(
-    plan: PlanRecord, tree: Tree, place: int, x, row: Row, serial: int, work: Work, out
+    plan: PlanRecord, tree: Tree, place: int, x, row: Row, hint: int, serial: int, work: Work, out
 ) -> tuple[int, int]:
     """Learn a record with a tree, as ``learn`` does; return (outcome, the record's place).
 
-    x: the record that tests read; row: the record that leaves read; serial: number of the tree in its model;
-    out: words that describe a split of the tree made here (core/learners/hoeffding/plain_split.py).
+    x: the record that tests read; row: the record that leaves read; hint: of the leaf model, for the main
+    tree (core/leaf_models/base.py); serial: number of the tree in its model; out: words that describe a split
+    of the tree made here (core/learners/hoeffding/plain_split.py).
     """
     end = tree.node_of(place)
     if place < 0:
@@ -80,13 +81,13 @@ def learn_tree(
     root = tree.subtree(plan, tree.root)
     comes_again = root.due == JUDGED
     if comes_again:
-        root.due = 0
+        root.due, hint = 0, -1
     else:
         if place == NOT_ANSWERED:
             count(tree, end, row.weight)
-        if judge_all(plan, tree, end, x, row, work.scratch):
+        if judge_all(plan, tree, end, x, row, hint, work.scratch):
             return GROW_FIRST, end.start
-    n_due = train_all(plan, tree, end, x, row, serial, comes_again, work)
+    n_due = train_all(plan, tree, end, x, row, hint, serial, comes_again, work)
     if n_due == 0:
         return LEARNED, end.start
     return attempt_all(plan, tree, end, x, out), end.start
@@ -132,7 +133,7 @@ def next_root(plan: PlanRecord, tree: Tree, root: int) -> int:
 
 
 @kernel
-def judge_all(plan: PlanRecord, tree: Tree, end: Node, x, row: Row, scratch) -> bool:
+def judge_all(plan: PlanRecord, tree: Tree, end: Node, x, row: Row, hint: int, scratch) -> bool:
     """Update the detectors on the paths of a record with the errors; return whether a change is due."""
     root, last, is_due = 0, 0, False
     while True:
@@ -140,7 +141,9 @@ def judge_all(plan: PlanRecord, tree: Tree, end: Node, x, row: Row, scratch) -> 
         if root != 0:
             count_below(plan, tree, node, row.weight)
         last = line_up(plan, tree, node, last)
-        predicted = predict(plan, tree, node, row, scratch)
+        predicted = hint  # of the main tree
+        if predicted < 0 or root != 0:
+            predicted = predict(plan, tree, node, row, scratch)
         is_due |= judge(plan, tree, node, 0.0 if predicted == row.label else 1.0)
         root = next_root(plan, tree, root)
         if root == 0:
@@ -229,7 +232,15 @@ def compare(plan: PlanRecord, detector: AdwinState, other: AdwinState) -> int:
 
 @kernel
 def train_all(
-    plan: PlanRecord, tree: Tree, end: Node, x, row: Row, serial: int, comes_again: bool, work: Work
+    plan: PlanRecord,
+    tree: Tree,
+    end: Node,
+    x,
+    row: Row,
+    hint: int,
+    serial: int,
+    comes_again: bool,
+    work: Work,
 ) -> int:
     """Train the leaves of the tree and of the alternate trees; return how many are due for an attempt.
 
@@ -247,7 +258,8 @@ def train_all(
             judge(plan, tree, node, 0.0 if predicted == row.label else 1.0)
         if node.kind == LEAF:
             mass = times_over(plan, tree, subtree, serial) * row.weight
-            outcome = trees.train(plan, tree, node, Row(row.x, row.xs, row.label, mass), -1, work)
+            known = hint if root == 0 else -1
+            outcome = trees.train(plan, tree, node, Row(row.x, row.xs, row.label, mass), known, work)
             if outcome == DECISION_DUE:
                 n_due += 1
                 subtree.due = SPLITS + ORDER * (rank if root != 0 else LAST)

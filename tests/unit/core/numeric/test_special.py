@@ -13,6 +13,7 @@ def test_exp(y):
 
 def test_whole_vectors():
     assert [special.in_vectors(n) for n in (0, 1, 7, 8, 9, 800)] == [0, 8, 8, 8, 16, 800]
+    assert [special.in_half_vectors(n) for n in (0, 1, 4, 5, 9, 800)] == [0, 4, 4, 8, 12, 800]
 
 
 def test_exp_far_below_is_nothing():
