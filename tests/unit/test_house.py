@@ -147,7 +147,7 @@ def _is_private(node: ast.Attribute) -> bool:
 
 
 MOST_KERNEL_PARAMETERS = 8
-MOST_WIDE_KERNELS = 19
+MOST_WIDE_KERNELS = 20
 KERNELS = {"kernel", "called"}
 """The decorators of compiled functions (core/kernels/jit.py)."""
 

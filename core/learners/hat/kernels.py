@@ -258,8 +258,8 @@ def train_all(
             judge(plan, tree, node, 0.0 if predicted == row.label else 1.0)
         if node.kind == LEAF:
             mass = times_over(plan, tree, subtree, serial) * row.weight
-            known = hint if root == 0 else -1
-            outcome = trees.train(plan, tree, node, Row(row.x, row.xs, row.label, mass), known, work)
+            of_leaf = hint if root == 0 else -1
+            outcome = trees.train(plan, tree, node, Row(row.x, row.xs, row.label, mass), of_leaf, work)
             if outcome == DECISION_DUE:
                 n_due += 1
                 subtree.due = SPLITS + ORDER * (rank if root != 0 else LAST)
