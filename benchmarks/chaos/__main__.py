@@ -29,7 +29,6 @@ from benchmarks.chaos.installation import (
     SESSION_S,
     Installation,
     compile_kernels,
-    models,
 )
 from benchmarks.chaos.load import Load
 from benchmarks.chaos.network import Network
@@ -166,7 +165,7 @@ def run(
         load.stop()
         loaded_ms = time.time_ns() // 10**6
         drained = place.drain(fleet)
-        live = models(fleet, load.keys)
+        live = place.models(fleet, load.keys)
         journal.stop()
         chunks.stop()
         logs: dict[SourceName, SourceTape] = {
@@ -189,6 +188,7 @@ def run(
     bought = purchases(servers, PREFIX, PARTITIONS, PRICES, load.brought) if options.features else None
     reference = Reference(names, values(journal.records), logs)
     undisturbed = reference.models()
+    different = [key for key in load.keys if live[key] != undisturbed.get(key)]
     over = transactions(servers)
     return {
         "seed": options.seed,
@@ -205,7 +205,8 @@ def run(
             journal.records, chunks.records, over, freezes(faults), GROUP, loaded_ms, faults.outages
         ),
         **{name: value for name, value in dataclasses.asdict(findings).items() if name != "examples"},
-        "state_equal": live == {key: undisturbed.get(key) for key in load.keys},
+        "state_equal": not different,
+        "different_models": different,
         "challenges": dict(reference.challenges),
         "models": len(live),
         **said_of(bought, options.guarantee),

@@ -19,6 +19,7 @@ from benchmarks.rig.stream import NAMES
 from topics.clients import admin
 from topics.clients.partitioner import partition_of
 from topics.definitions import TopicNames
+from topics.fetching.group_description import describe_group
 
 PARTITIONS: Final = 8
 MODELS: Final = 16
@@ -145,6 +146,39 @@ class Installation:
             left(partition) for topic in described if topic.name in sources for partition in topic.partitions
         )
 
+    def models(self, fleet: Fleet, keys: Sequence[str]) -> dict[str, bytes]:
+        """Return the models by key, each from the worker to which the group gave its partition.
+
+        A worker that was frozen for longer than its session serves the old models of lost partitions until
+        its next heartbeat, and a rebalance may go on although nothing lags. A worker that has joined the
+        group again is not ready before its models are those of the committed offsets.
+        """
+        workers = {worker.name: worker for worker in fleet.workers}
+        pages_by_key: dict[str, bytes] = {}
+
+        def complete() -> bool:
+            owners = self.owners()
+            ready = {name for name in set(owners.values()) if workers[name].runs and workers[name].is_ready()}
+            for key in set(keys) - pages_by_key.keys():
+                owner = owners.get(partition_of(key.encode(), PARTITIONS))
+                page = workers[owner].page(f"/models/{key}") if owner in ready else None
+                if page is not None:
+                    pages_by_key[key] = page
+            return len(pages_by_key) == len(keys)
+
+        wait_until(complete, READY_S, lambda: f"no worker has {sorted(set(keys) - pages_by_key.keys())}")
+        return pages_by_key
+
+    def owners(self) -> dict[int, str]:
+        """Return the name of the worker of each partition; none while the group rebalances."""
+        group = describe_group({"bootstrap.servers": self.servers}, self.group, DRAIN_S)
+        return {
+            number: member.group_instance_id
+            for member in group.members
+            for number in member.partitions.get(self.names.instances, ())
+            if group.state == "Stable" and member.group_instance_id is not None
+        }
+
 
 def on_stderr(line: str) -> None:
     """Print a line of progress; standard output has the report."""
@@ -165,21 +199,3 @@ def left(partition: admin.PartitionDescription) -> int:
     if partition.end is None or partition.start is None:
         return 1
     return partition.end - partition.start
-
-
-def models(fleet: Fleet, keys: Sequence[str]) -> dict[str, bytes]:
-    """Return the models by key once each is on a worker: a rebalance may go on although nothing lags."""
-    pages_by_key: dict[str, bytes] = {}
-
-    def complete() -> bool:
-        pages = ((key, model_page(fleet, key)) for key in keys if key not in pages_by_key)
-        pages_by_key.update({key: page for key, page in pages if page is not None})
-        return len(pages_by_key) == len(keys)
-
-    wait_until(complete, READY_S, lambda: f"no worker has {sorted(set(keys) - pages_by_key.keys())}")
-    return pages_by_key
-
-
-def model_page(fleet: Fleet, key: str) -> bytes | None:
-    pages = (worker.page(f"/models/{key}") for worker in fleet.workers if worker.runs)
-    return next((page for page in pages if page is not None), None)

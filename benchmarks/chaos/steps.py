@@ -21,7 +21,7 @@ from typing import Any, Final
 from benchmarks.chaos.__main__ import wrong
 from benchmarks.chaos.checker import check, log_ends
 from benchmarks.chaos.fleet import ChaosError, Fleet, wait_until
-from benchmarks.chaos.installation import MODELS, PARTITIONS, Installation, compile_kernels, models
+from benchmarks.chaos.installation import MODELS, PARTITIONS, Installation, compile_kernels
 from benchmarks.chaos.load import Load
 from benchmarks.chaos.reference import Reference
 from benchmarks.chaos.source_tape import SourceTape
@@ -81,7 +81,7 @@ def run(step: str, options: argparse.Namespace, root: Path, broker: EmbeddedBrok
         finally:
             load.stop()
         place.drain(fleet)
-        live = models(fleet, load.keys)
+        live = place.models(fleet, load.keys)
         journal.stop()
         for tape, topic in ((instances, place.names.instances), (labels, place.names.labels)):
             tape.wait_for(dict(enumerate(log_ends(servers, topic, PARTITIONS))))

@@ -34,7 +34,7 @@ from benchmarks.chaos import pauses
 from benchmarks.chaos.__main__ import wrong
 from benchmarks.chaos.checker import check, log_ends
 from benchmarks.chaos.fleet import READY_MOST_S, ChaosError, Fleet, Worker, wait_until
-from benchmarks.chaos.installation import CHALLENGES, MODELS, PARTITIONS, SPEC, Installation, models
+from benchmarks.chaos.installation import CHALLENGES, MODELS, PARTITIONS, SPEC, Installation
 from benchmarks.chaos.load import Load
 from benchmarks.chaos.pauses import AnswerTimes
 from benchmarks.chaos.reference import Reference
@@ -226,7 +226,7 @@ def run(
         with phase("drain"):
             drained = place.drain(fleet)
         with phase("models and logs"):
-            live_models = models(fleet, load.keys)
+            live_models = place.models(fleet, load.keys)
             journal.stop()
             logs: dict[SourceName, SourceTape] = {"instances": instances, "labels": labels}
             for source, tape in logs.items():

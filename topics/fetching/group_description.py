@@ -33,7 +33,12 @@ class DescribedMember:
     member_id: str
     group_instance_id: str | None
     host: str
-    topics: frozenset[str]  # topics of which it has partitions
+    partitions: Mapping[str, frozenset[int]]  # by topic; without topics of which it has none
+
+    @property
+    def topics(self) -> frozenset[str]:
+        """Topics of which it has partitions."""
+        return frozenset(self.partitions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +138,8 @@ async def _describe(kafka: Mapping[str, Any], group: str) -> DescribedGroup:
 def _member(
     member_id: str, instance: str | None, _client: str, host: str, _metadata: bytes, assignment: bytes
 ) -> DescribedMember:
-    topics: frozenset[str] = frozenset()
+    partitions: dict[str, frozenset[int]] = {}
     if assignment:
         decoded = ConsumerProtocolMemberAssignment.decode(assignment)
-        topics = frozenset(topic for topic, partitions in decoded.assignment if partitions)
-    return DescribedMember(member_id, instance, host.lstrip("/"), topics)
+        partitions = {topic: frozenset(numbers) for topic, numbers in decoded.assignment if numbers}
+    return DescribedMember(member_id, instance, host.lstrip("/"), partitions)

@@ -23,7 +23,21 @@ _CLICK: Final = """(event) => {
   const item = event.target.closest('[data-node]');
   if (!item) return;
   event.currentTarget.placeBefore = item.getBoundingClientRect();
+  item.focus({preventScroll: true});
   emit([Number(item.dataset.node), event.target.closest('[data-fold]') ? 'fold' : 'select']);
+}"""
+# A new drawing takes the place of the element that has the focus. The same node of the new drawing gets the
+# focus before the browser handles another key, so a person may type faster than the server draws.
+_KEEP_FOCUS: Final = """(event) => {
+  const drawing = event.currentTarget, item = event.target.closest('[data-node]');
+  drawing.focused = item ? item.dataset.node : undefined;
+  if (drawing.observer) return;
+  drawing.observer = new MutationObserver(() => {
+    if (drawing.focused === undefined || document.activeElement !== document.body) return;
+    const same = drawing.querySelector(`[data-node="${drawing.focused}"]`);
+    if (same) same.focus({preventScroll: true});
+  });
+  drawing.observer.observe(drawing, {childList: true});
 }"""
 _KEYS: Final = """(event) => {
   const item = event.target.closest('[data-node]');
@@ -79,7 +93,7 @@ _FOCUS: Final = """(() => {{
     const [x, y] = before ? [now.left - before.left, now.top - before.top]
       : inside ? [0, 0] : [right - (outer.width - now.width) / 2, down - (outer.height - now.height) / 2];
     frame.scrollBy(x, y);
-    if (!{focus}) return;
+    if (!{focus} || drawing.contains(document.activeElement)) return;
     item.focus({{preventScroll: true}});
     item.scrollIntoView({{block: 'nearest', inline: 'nearest'}});
   }};
@@ -105,6 +119,7 @@ class TreeView:
             self._drawing = ui.html(sanitize=False)
         self._drawing.on("click", self._act, js_handler=_CLICK)
         self._drawing.on("keydown", self._act, js_handler=_KEYS)
+        self._drawing.on("focusin", js_handler=_KEEP_FOCUS)
         self._details = ui.column().classes("w-full")
         self._draw()
 

@@ -132,9 +132,15 @@ class TaskManager:
         await self._snapshots.stop()
 
     async def between_runs(self, read: Callable[[list[Task]], T]) -> T:
-        """Return the result of `read` on the tasks here, called while none of them is processing."""
+        """Return the result of `read` on the tasks here, called while none of them is processing.
+
+        A partition that was assigned again and is not live yet may hold the task of an earlier assignment,
+        which other workers have continued since; `read` does not get it.
+        """
         async with self.committer.lock:
-            return read([state.task for state in self.partitions.values()])
+            membership = self._driver.membership
+            states = [state for state in self.partitions.values() if state.membership == membership]
+            return read([state.task for state in states if state.live or state.stopped is not None])
 
     # -- runs -----------------------------------------------------------------------------------------------
 

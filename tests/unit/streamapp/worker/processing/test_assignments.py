@@ -262,3 +262,27 @@ def test_how_far_a_restore_is_counts_only_while_it_is_waited_for() -> None:
         assert w.statuses == {}
 
     run(story)
+
+
+def test_only_models_of_live_or_stopped_partitions_are_read() -> None:
+    """The task of an earlier assignment may be out of date until its positions are compared."""
+
+    async def story(w: Worker) -> None:
+        async def read() -> int:
+            return await w.manager.between_runs(len)
+
+        await w.assign(0, 1)
+        assert await read() == 2
+        await w.revoke()
+        w.group.membership = None
+        assert await read() == 0
+        w.join_again()
+        await w.assigned(0, 1)
+        assert await read() == 0
+        await w.bring_to_life(1)
+        assert await read() == 1
+        await w.deliver(0, partition=1, values=(b"poison",))
+        assert list(w.stopped) == [1]
+        assert await read() == 1
+
+    run(story)
