@@ -57,6 +57,19 @@ def test_a_partition_that_comes_to_life_gets_the_ends_that_are_reported_for_it()
     assert parts.orders[0].topics["labels"].log_end == 5
 
 
+def test_one_partition_takes_the_place_of_another() -> None:
+    """Their number stays the same, and so does the number of their topics."""
+    parts = live(0, 1)
+    parts.note_log_ends(ends(5, 0, 1))
+    assert [ahead.place for ahead in parts.topics] == [*ends(5, 0), *ends(5, 1)]
+    del parts.orders[0]
+    parts.orders |= live(2).orders
+    assert {ahead.place for ahead in parts.topics} == {*ends(0, 1, 2)}
+    assert parts.log_ends() == ends(5, 1)
+    parts.note_log_ends(ends(7, 1, 2))
+    assert parts.log_ends() == ends(7, 1, 2)
+
+
 def test_fetched_records_are_forgotten_with_their_assignment() -> None:
     parts = live(0)
     assert parts.is_at_rest

@@ -1,10 +1,13 @@
 """What a commit says of a partition: entries that the journal takes."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from streamapp.worker.journal.entry import Entry, JournalError, Step, encode
 from streamapp.worker.journal.ledger import Ledger, LedgerError, check_controls, room_for_steps, step_of
 from streamapp.worker.task.effects.effects import DeadLetter, Effects, Origin
+from streamapp.worker.task.sources import SourceName
 from tests.positions import at
 from topics.columns.records import RawRecords
 from topics.errors import Reason
@@ -63,6 +66,40 @@ def test_records_are_counted_where_all_of_them_are_known() -> None:
     raw = controls(10, 10, first=3)
     assert step_of("labels", raw, 9, put_aside(raw, 0)) == Step("labels", 9, ((3, 4),), count=2)
     assert step_of("controls", raw, 9, Effects()).count is None
+
+
+DrawnStep = tuple[SourceName, int, int, str]
+STEPS = st.tuples(
+    st.sampled_from(["instances", "labels"]),
+    st.integers(0, 3),
+    st.integers(0, 3),
+    st.sampled_from(["plain", "plain", "skipped", "lost", "uncounted"]),
+)
+
+
+@given(st.lists(st.one_of(STEPS, st.none()), max_size=12))
+def test_steps_of_answers_alone_are_noted_as_any_step(
+    steps: list[tuple[SourceName, int, int, str] | None],
+) -> None:
+    """`note_plain` is a shorter way to the same entries; None: a commit cuts the ledger."""
+    short, whole = Ledger(at(), 1, "{}"), Ledger(at(), 1, "{}")
+    entries: tuple[list[Entry], list[Entry]] = [], []
+    for drawn in (*steps, None):
+        if drawn is None:
+            entries[0].extend(short.cut())
+            entries[1].extend(whole.cut())
+            continue
+        source, by, count, kind = drawn
+        to = whole.positions[source] + by
+        if kind == "plain":
+            short.note_plain(source, to, count)
+            whole.note(Step(source, to, count=count))
+            continue
+        skipped = {"skipped": ((to - 1, to),), "lost": ((to - by, to),), "uncounted": ()}[kind]
+        for ledger in (short, whole):
+            ledger.note(Step(source, to, skipped, count=None if kind == "uncounted" else count))
+    assert short.positions == whole.positions
+    assert entries[0] == entries[1]
 
 
 def test_controls_too_large_for_one_entry_stand_in_several_that_follow_upon_each_other() -> None:
