@@ -72,7 +72,14 @@ class Retention:
         """Return the committed offset of each partition, and the end of its log."""
         partitions = len(self._instances.records)
         ends = log_ends(self._servers, self._topic, partitions)
-        client = Consumer({"bootstrap.servers": self._servers, "group.id": self._group, "log_level": 0})
+        settings = {
+            "bootstrap.servers": self._servers,
+            "group.id": self._group,
+            "log_level": 0,
+            # Else the coordinator has no answer while a worker that stands still has a transaction open.
+            "isolation.level": "read_uncommitted",
+        }
+        client = Consumer(settings)
         try:
             places = [TopicPartition(self._topic, number) for number in range(partitions)]
             committed = client.committed(places, timeout=REQUEST_S)

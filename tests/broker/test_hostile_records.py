@@ -169,7 +169,7 @@ def test_no_page_runs_or_draws_what_came_through_a_worker(place: Installation, t
 
             def check(*shown: str) -> None:
                 for text in shown:
-                    expect(page.get_by_text(text).first).to_be_visible()
+                    expect(page.get_by_text(text).filter(visible=True).first).to_be_visible()
                 hover_charts(page)
                 dialogs.extend(look(page, address, sent))
 
