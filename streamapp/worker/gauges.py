@@ -48,7 +48,7 @@ def manager_gauges(manager: TaskManager, health: Health, group: str) -> Iterator
         [(label, float(progress.left)) for label, progress in restoring],
         "partition",
     )
-    stages = [status.stage for status in list(health.partitions.values())]
+    stages = [status.stage for status in health.statuses().values()]
     yield gauge(
         "grove_partitions",
         "Assigned partitions by state (process).",

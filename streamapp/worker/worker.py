@@ -151,7 +151,8 @@ def run_worker(settings: Settings) -> int:
         senders = {transactional, outputs}  # one and the same with exactly once
         metrics.watch(lambda: sender_gauges(senders))
         add_parts(app, settings, instance, manager=manager, metrics=metrics, health=health, traces=traces)
-        health.disk = lambda: directory.failure() or snapshots.failure
+        health.disk = lambda: directory.failure() or snapshots.disk_failure
+        health.snapshots = lambda: snapshots.broker_failure
         health.memory = MemoryLimit().failure
         gc.freeze()  # modules and kernels live as long as the process: the collector can skip them
         gc.set_threshold(*GC_THRESHOLDS)

@@ -19,7 +19,7 @@ from streamapp.worker.journal.log import JournalLog
 from streamapp.worker.restore.errors import RestoreError
 from streamapp.worker.restore.log_reader import LogReader
 from streamapp.worker.snapshots.snapshot_table import ClosedError, SnapshotTable
-from streamapp.worker.snapshots.snapshot_writer import Table
+from streamapp.worker.snapshots.writer_protocols import Table
 from tests.conftest import Broker
 from tests.positions import at
 from tests.topology.logged import Log as SourceLog

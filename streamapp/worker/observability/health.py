@@ -5,7 +5,8 @@ for lag alone, nor for waiting because the broker does not answer or does not se
 would help neither.
 
 *Ready*: assigned, the broker answers, every partition live, none stopped, the token of the sign-in can be
-renewed, no partition waits for a schema, `state.dir` can be written, and the memory limit is not near.
+renewed, no partition waits for a schema, `state.dir` can be written, the brokers take parts of snapshots, and
+the memory limit is not near.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from streamapp.worker.blocking_calls import run_blocking
 from topics.tokens.token_source import TokenStatus
 
 logger = logging.getLogger(__name__)
@@ -24,6 +26,8 @@ logger = logging.getLogger(__name__)
 BEAT_SECONDS = 0.25
 BROKER_AWAY = "the broker does not answer"
 LOOK_SECONDS = 2.0  # between two looks at disk and memory
+DISK_SECONDS = 10.0  # that a look at the disk may take
+DISK_HANGS = "the disk of state.dir does not answer: it is too slow, or gone; see to the disk"
 
 
 class Stage(StrEnum):
@@ -67,7 +71,7 @@ class Health:
 
     Plain attributes, written in the event loop and read in the web server's thread.
 
-    Only the progress of a restore is written in a separate thread.
+    Only `how_far` is written in other threads.
     """
 
     max_beat_age: float = 30.0  # seconds the event loop may be held
@@ -85,12 +89,24 @@ class Health:
     )  # topic-partition: why the broker does not serve it
     disk: Callable[[], str] = lambda: ""  # why state cannot be stored; empty: it can
     disk_failure: str = ""  # the answer of `disk` when it was last asked
+    snapshots: Callable[[], str] = lambda: ""
+    """Why the brokers do not take a part of a snapshot; empty: they do. Called in any thread."""
     memory: Callable[[], str] = lambda: ""  # why the memory limit is near; empty: it is not
     memory_failure: str = ""  # the answer of `memory` when it was last asked
     assigned: bool = False
     reading: str = ""  # current activity between the assignment and the first restore
     stopping: bool = False
     partitions: dict[int, PartitionStatus] = field(default_factory=dict)  # those assigned
+    how_far: dict[int, str] = field(default_factory=dict)
+    """The progress of restores, by partition; some of them may not be assigned any more, or be live."""
+
+    def statuses(self) -> dict[int, PartitionStatus]:
+        """Return the status of each assigned partition, with the progress of its restore."""
+        statuses = {}
+        for number, status in sorted([*self.partitions.items()]):
+            how_far = self.how_far.get(number) if status.is_coming else None
+            statuses[number] = status if how_far is None else PartitionStatus(Stage.RESTORING, how_far)
+        return statuses
 
     async def keep_beating(self) -> None:
         """Show that the event loop turns, until cancelled."""
@@ -101,12 +117,19 @@ class Health:
     async def keep_watching_disk(self) -> None:
         """Note whether state can be stored, and log changes of that, until cancelled."""
         while True:
-            before, self.disk_failure = self.disk_failure, await asyncio.to_thread(self.disk)
-            if self.disk_failure and not before:
-                logger.error("%s; answers and commits go on, snapshots wait for it", self.disk_failure)
-            elif before and not self.disk_failure:
-                logger.info("state.dir can be written again")
+            looking = asyncio.ensure_future(run_blocking(self.disk))
+            ended, _ = await asyncio.wait([looking], timeout=DISK_SECONDS)
+            if not ended:
+                self._note_disk(DISK_HANGS)
+            self._note_disk(await looking)
             await asyncio.sleep(LOOK_SECONDS)
+
+    def _note_disk(self, failure: str) -> None:
+        before, self.disk_failure = self.disk_failure, failure
+        if failure and not before:
+            logger.error("%s; answers and commits go on, snapshots wait for it", failure)
+        elif before and not failure:
+            logger.info("state.dir can be written again")
 
     async def keep_watching_memory(self) -> None:
         """Note whether the memory limit is near, and log changes of that, until cancelled."""
@@ -136,10 +159,16 @@ class Health:
             self.lag_since = self.clock()
 
     def restores(self, partition: int, how_far: str) -> None:
-        """Note the progress of a restore; called in its thread, perhaps after the partition was revoked."""
-        status = self.partitions.get(partition)
-        if status is not None and status.is_coming:
-            self.partitions[partition] = PartitionStatus(Stage.RESTORING, how_far)
+        """Note the progress of a restore; called in its thread, perhaps after the partition was revoked.
+
+        The status itself is left alone: this thread might replace one that is newer.
+        """
+        self.how_far[partition] = how_far
+
+    def coming(self, partition: int, status: PartitionStatus) -> None:
+        """Note that a partition is not live yet, and has made no progress."""
+        self.how_far.pop(partition, None)
+        self.partitions[partition] = status
 
     def liveness(self) -> list[Check]:
         """Return the checks of /livez."""
@@ -179,6 +208,8 @@ class Health:
             checks.append(Check("broker", False, BROKER_AWAY))
         if self.disk_failure:
             checks.append(Check("state-directory", False, self.disk_failure))
+        if refusal := self.snapshots():
+            checks.append(Check("snapshots", False, refusal))
         if self.memory_failure:
             checks.append(Check("memory", False, self.memory_failure))
         if self.token is not None:
@@ -187,6 +218,6 @@ class Health:
         if self.awaited_schemas is not None:
             awaited = self.awaited_schemas()
             checks.append(Check("schemas", not awaited, awaited))
-        for number, status in sorted(self.partitions.items()):
+        for number, status in self.statuses().items():
             checks.append(Check(f"partition-{number}", status.stage is Stage.LIVE, str(status)))
         return checks

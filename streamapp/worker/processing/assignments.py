@@ -95,6 +95,7 @@ class Assignments:
         for state in self._partitions.values():
             state.live = False
         self._health.partitions = dict.fromkeys(sorted(keep), PartitionStatus(Stage.RESTORING))
+        self._health.how_far.clear()
         self._health.assigned = True
         self._health.reading = ""
         logger.info("assigned partitions %s", sorted(keep))
@@ -198,7 +199,7 @@ class Assignments:
 
     def waits(self, partition: int, reason: str) -> None:
         """Note why a partition cannot be restored yet; logged at once, then every WAIT_LOG_S."""
-        self._health.partitions[partition] = PartitionStatus(Stage.WAITS, reason)
+        self._health.coming(partition, PartitionStatus(Stage.WAITS, reason))
         now = self._clock()
         if now - self._wait_logged_at.get(partition, -math.inf) >= WAIT_LOG_S:
             self._wait_logged_at[partition] = now

@@ -42,7 +42,8 @@ from streamapp.worker.processing.driver import Driver
 from streamapp.worker.processing.partition import Partition, Partitions
 from streamapp.worker.processing.pipeline import Pipeline
 from streamapp.worker.processing.transactions import Transaction, Transactions
-from streamapp.worker.snapshots.snapshot_writer import SnapshotWriter, TaskCut
+from streamapp.worker.snapshots.snapshot_writer import SnapshotWriter
+from streamapp.worker.snapshots.writer_protocols import TaskCut
 from streamapp.worker.task.sources import Positions, SourceName
 from streamapp.worker.transport.membership import Membership
 from topics.errors import AbortedError, TopicsError

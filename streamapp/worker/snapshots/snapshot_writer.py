@@ -14,11 +14,12 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from core.model.snapshot import platform_tag
+from streamapp.errors import LocalCopyError
 from streamapp.worker import faults
 from streamapp.worker.blocking_calls import run_blocking
 from streamapp.worker.journal.entry import Manifest
@@ -27,9 +28,10 @@ from streamapp.worker.snapshots.chunks import UNIT, Copy, pack
 from streamapp.worker.snapshots.index import Index, index_keys
 from streamapp.worker.snapshots.schedule import SnapshotLimits, SnapshotSchedule
 from streamapp.worker.snapshots.snapshot_table import Chunks
+from streamapp.worker.snapshots.writer_protocols import Journal, Table, TaskCut
 from streamapp.worker.task.models.files.model_unit import LargeModel
 from streamapp.worker.task.sources import Positions, in_words
-from streamapp.worker.task.unit import Unit, UnitName
+from streamapp.worker.task.unit import Unit
 
 logger = logging.getLogger(__name__)
 
@@ -39,53 +41,6 @@ REMOVED_AT_ONCE: Final = 500  # keys
 RETRY_SECONDS: Final = 1.0
 JOURNAL_SECONDS: Final = 5.0
 STOP_SECONDS: Final = 5.0
-
-
-class TaskCut(Protocol):
-    """A task as it was at a cut."""
-
-    @property
-    def state_version(self) -> int:
-        """The oldest state version whose releases can go on with the task."""
-
-    @property
-    def removed(self) -> Collection[UnitName]:
-        """Units that were in the previous cut and no longer exist; complete once all units are made."""
-
-    def pieces(self) -> Iterator[Unit | LargeModel]:
-        """Yield the changes since the previous cut, in pieces of bounded work."""
-
-    def keep(self, unit: Unit) -> bool:
-        """Count the unit of a large model as part of the cut; return whether it has to be stored."""
-
-    def done(self) -> None:
-        """Count everything as stored."""
-
-    def abandon(self) -> None:
-        """Count the contents of the cut as changed again."""
-
-
-class Table(Protocol):
-    """The store of chunks (`streamapp/worker/snapshots/snapshot_table.py`)."""
-
-    def chunks(self, partition: int) -> Chunks:
-        """Return the chunks of a partition that is here."""
-
-    async def write(self, partition: int, items: Any) -> None:
-        """Write values; return when they are acknowledged."""
-
-    async def remove(self, partition: int, keys: Sequence[bytes]) -> None:
-        """Remove keys."""
-
-
-class Journal(Protocol):
-    """The journal's log. All methods wait for the broker."""
-
-    def end(self, partition: int) -> int:
-        """Return a lower bound of the offsets of later records."""
-
-    def trim(self, partition: int, before: int) -> None:
-        """Delete the records before an offset."""
 
 
 @dataclass(slots=True)
@@ -115,13 +70,15 @@ class _Writing:
 class PartitionSnapshots:
     """The snapshots of one partition, from its restore on."""
 
-    def __init__(self, base: Base, incarnation: int, limits: SnapshotLimits) -> None:
+    def __init__(self, base: Base, incarnation: int, limits: SnapshotLimits, turn: asyncio.Lock) -> None:
+        """`turn`: held by the partition whose snapshot is being written."""
+        self._turn = turn
         self.schedule = SnapshotSchedule(limits)
         self.start: int | None = None  # where in the journal a cut would begin; None: not determined yet
         self.live = asyncio.Event()  # the table of the partition is open
         self.moved = False  # something of this incarnation is in the journal
         self.unreachable = False  # the offset where a cut would begin could not be read in time
-        self.failure = ""  # why a part of the snapshot under way is not written yet; empty: no failure
+        self.failure: Exception | None = None  # why a part of the snapshot under way is not written yet
         self._gone = asyncio.Event()
         self._base = base
         self._incarnation = incarnation
@@ -131,12 +88,6 @@ class PartitionSnapshots:
     @property
     def dropped(self) -> bool:
         return self._gone.is_set()
-
-    @property
-    def began(self) -> float:
-        """When the snapshot under way began; there is one."""
-        assert self.writing is not None
-        return self.writing.began
 
     @property
     def has_changed(self) -> bool:
@@ -166,7 +117,7 @@ class PartitionSnapshots:
         self.writing = _Writing(cut, positions, start, config, began=time.monotonic())
 
     async def write(self, number: int, table: Table, tasks_lock: asyncio.Lock) -> None:
-        """Write the rest of the snapshot under way, whenever the partition is live."""
+        """Write the snapshot under way, whenever the partition is live; the caller holds the turn."""
         writing = self.writing
         if writing is None:
             return
@@ -219,20 +170,34 @@ class PartitionSnapshots:
         ]
 
     async def _put(self, number: int, table: Table, items: list[tuple[bytes, bytes]]) -> None:
-        """Write chunks until the write succeeds: the manifest will name them."""
+        """Write chunks until the write succeeds: the manifest will name them.
+
+        Other partitions have the turn while this one cannot be written: its broker may be away for hours. The
+        disk is that of all partitions, so none of them has the turn while it takes nothing.
+        """
         while True:
-            await self.live.wait()
+            if not self.live.is_set():
+                await self._without_turn(self.live.wait())
             if self.dropped:
                 return
             try:
                 await table.write(number, items)
             except Exception as error:  # noqa: BLE001 - whatever it is, nothing may count as written
                 logger.warning("partition %d: a part of a snapshot is not written, again: %s", number, error)
-                self.failure = str(error)
-                await self.rest(RETRY_SECONDS)
+                self.failure = error
+                rest = self.rest(RETRY_SECONDS)
+                await (rest if isinstance(error, LocalCopyError) else self._without_turn(rest))
             else:
-                self.failure = ""
+                self.failure = None
                 return
+
+    async def _without_turn(self, waiting: Awaitable[object]) -> None:
+        """Wait for an event, and then for the turn, which another partition may have meanwhile."""
+        self._turn.release()
+        try:
+            await waiting
+        finally:
+            await self._turn.acquire()
 
     async def rest(self, seconds: float) -> None:
         """Wait for some seconds, but return at once if the partition is given up."""
@@ -301,7 +266,8 @@ class SnapshotWriter:
         self.changed = asyncio.Event()  # something happened that `unfinished` or the next commit depends on
         self._finishing = False
         self._stopped = False
-        self._busy: asyncio.Task[None] | None = None
+        self._turn = asyncio.Lock()
+        self._writing: set[asyncio.Task[None]] = set()  # one of each snapshot under way
         self.tidying: set[asyncio.Task[None]] = set()
         self._looking: set[asyncio.Task[None]] = set()  # lookups of where journals end
 
@@ -322,9 +288,20 @@ class SnapshotWriter:
         ]
 
     @property
-    def failure(self) -> str:
-        """Why a part of a snapshot is not written yet; empty: there is no failure."""
-        return next((state.failure for state in self._partitions.values() if state.failure), "")
+    def disk_failure(self) -> str:
+        """Why the disk does not take a part of a snapshot; empty: it does. Any thread may read it."""
+        return next((str(error) for _, error in self._failures() if isinstance(error, LocalCopyError)), "")
+
+    @property
+    def broker_failure(self) -> str:
+        """Why a broker does not take a part of a snapshot; empty: all do. Any thread may read it."""
+        refused = (item for item in self._failures() if not isinstance(item[1], LocalCopyError))
+        number, error = next(refused, (-1, None))
+        return "" if error is None else f"partition {number}: a part of a snapshot is not written: {error}"
+
+    def _failures(self) -> list[tuple[int, Exception]]:
+        states = [*self._partitions.items()]  # in one step: other threads call this
+        return [(number, state.failure) for number, state in states if state.failure is not None]
 
     async def stop(self) -> None:
         """Stop writing; return when the current write is done, or after a while."""
@@ -334,8 +311,7 @@ class SnapshotWriter:
                 partition.drop()
         for task in self._looking:  # there will be no cut; and the broker may be away
             task.cancel()
-        under_way = [task for task in (self._busy, *self.tidying) if task is not None]
-        if under_way:
+        if under_way := [*self._writing, *self.tidying]:
             await asyncio.wait(under_way, timeout=STOP_SECONDS)
 
     # -- notes from the task manager ------------------------------------------------------------------------
@@ -343,7 +319,7 @@ class SnapshotWriter:
     def add(self, number: int, base: Base, incarnation: int) -> None:
         """Add a partition that was restored from `base`."""
         self.drop(number)
-        self._partitions[number] = PartitionSnapshots(base, incarnation, self._limits)
+        self._partitions[number] = PartitionSnapshots(base, incarnation, self._limits, self._turn)
 
     def drop(self, number: int) -> None:
         """Remove a partition: its task was dropped."""
@@ -355,7 +331,6 @@ class SnapshotWriter:
     def live(self, number: int) -> None:
         """Note that the table of a partition is here."""
         self._partitions[number].live.set()
-        self._start_writing()
 
     def pause(self) -> None:
         """Note that the tables may be taken away."""
@@ -409,7 +384,7 @@ class SnapshotWriter:
         faults.point("snapshot-cut")
         partition.begin(cut, positions, partition.start, config)
         partition.start = None
-        self._start_writing()
+        self._in_background(self._write(number, partition), self._writing)
 
     def committed(self, number: int, manifest: Manifest, now: float) -> None:
         partition = self._partitions.get(number)
@@ -433,10 +408,6 @@ class SnapshotWriter:
 
     # -- inside ---------------------------------------------------------------------------------------------
 
-    def _start_writing(self) -> None:
-        if self._busy is None or self._busy.done():
-            self._busy = asyncio.get_running_loop().create_task(self._write_all())
-
     def _in_background(self, work: Any, among: set[asyncio.Task[None]]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         among.add(task)
@@ -458,18 +429,9 @@ class SnapshotWriter:
 
         self._in_background(look(), self._looking)
 
-    async def _write_all(self) -> None:
-        while True:
-            waiting = [
-                (number, partition)
-                for number, partition in self._partitions.items()
-                if partition.writing is not None and partition.manifest is None and partition.live.is_set()
-            ]
-            if not waiting:
-                return
-            # In order of their beginning: else the first partitions, when due again, would keep the last one
-            # waiting.
-            number, partition = min(waiting, key=lambda item: item[1].began)
+    async def _write(self, number: int, partition: PartitionSnapshots) -> None:
+        """Write a snapshot when it is its turn; the turns come in the order in which snapshots begin."""
+        async with self._turn:
             try:
                 await partition.write(number, self._table, self.tasks_lock)
             except Exception:
@@ -478,7 +440,7 @@ class SnapshotWriter:
                 )
                 async with self.tasks_lock:
                     partition.abandon()
-            self.changed.set()
+        self.changed.set()
 
     async def _tidy(
         self, number: int, partition: PartitionSnapshots, garbage: list[bytes], before: int | None

@@ -1,5 +1,10 @@
 """When a worker is called dead, and when not ready; and the text of the pages."""
 
+import asyncio
+import threading
+
+import pytest
+
 from streamapp.worker.observability.health import Check, Health, PartitionStatus, Stage
 from streamapp.worker.observability.pages.checks import answer
 from topics.tokens.token_source import TokenStatus
@@ -119,3 +124,69 @@ def test_a_worker_whose_token_cannot_be_renewed_is_not_ready_and_lives() -> None
         (check,) = [check for check in health.readiness() if check.name == "token"]
         assert (check.detail, check.ok) == (text, text == "valid for 7 s")
         assert failed(health.liveness()) == []
+
+
+def test_progress_of_a_restore_never_replaces_a_newer_status() -> None:
+    """The thread of an abandoned restore reports while the partition goes live from another restore."""
+
+    class GoesLive(dict[int, PartitionStatus]):
+        """The event loop goes on as soon as the thread has read a status."""
+
+        def get(self, number: int, default: object = None) -> object:  # type: ignore[override]
+            status = dict.get(self, number)
+            self[number] = PartitionStatus(Stage.LIVE)
+            return status
+
+    health, _ = healthy()
+    health.partitions = GoesLive({0: PartitionStatus(Stage.RESTORING)})
+    health.restores(0, "replayed 1 of 2 records")
+    health.partitions.get(0)
+    assert dict(health.partitions) == {0: PartitionStatus(Stage.LIVE)}
+    assert failed(health.readiness()) == ["assigned"]
+
+
+def test_a_partition_that_waits_again_has_no_progress() -> None:
+    health, _ = healthy()
+    health.partitions = {0: PartitionStatus(Stage.RESTORING)}
+    health.restores(0, "replayed 1 of 2 records")
+    assert str(health.statuses()[0]) == "restoring: replayed 1 of 2 records"
+    health.coming(0, PartitionStatus(Stage.WAITS, "no leader is known"))
+    assert str(health.statuses()[0]) == "waits: no leader is known"
+
+
+def test_a_disk_that_does_not_answer_is_a_failure_until_it_answers(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    place = "streamapp.worker.observability.health"
+    monkeypatch.setattr(f"{place}.DISK_SECONDS", 0.01)
+    monkeypatch.setattr(f"{place}.LOOK_SECONDS", 0)
+    health, answers = Health(assigned=True), threading.Event()
+
+    def look() -> str:
+        assert answers.wait(60)
+        return ""
+
+    async def until(names: list[str]) -> None:
+        async with asyncio.timeout(60):
+            while failed(health.readiness()) != names:  # noqa: ASYNC110 - a thread is at work, no event
+                await asyncio.sleep(0)
+
+    async def story() -> None:
+        watching = asyncio.ensure_future(health.keep_watching_disk())
+        await until(["state-directory"])
+        assert "the disk of state.dir does not answer" in health.disk_failure
+        answers.set()
+        await until([])
+        watching.cancel()
+
+    health.disk = look
+    asyncio.run(story())
+    assert len([record for record in caplog.records if "does not answer" in record.message]) == 1
+
+
+def test_a_broker_that_takes_no_snapshots_is_no_failure_of_the_disk() -> None:
+    health, _ = healthy()
+    health.assigned = True
+    health.snapshots = lambda: "partition 3: a part of a snapshot is not written: NotEnoughReplicas"
+    assert failed(health.readiness()) == ["snapshots"]
+    assert failed(health.liveness()) == []

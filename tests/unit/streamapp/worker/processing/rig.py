@@ -390,12 +390,12 @@ class Worker:
     @property
     def stopped(self) -> dict[int, str]:
         """Partitions that are stopped, and why."""
-        found = self.health.partitions.items()
+        found = self.health.statuses().items()
         return {number: status.detail for number, status in found if status.stage is Stage.STOPPED}
 
     @property
     def statuses(self) -> dict[int, str]:
-        return {number: str(status) for number, status in self.health.partitions.items()}
+        return {number: str(status) for number, status in self.health.statuses().items()}
 
     @property
     def is_ready(self) -> bool:

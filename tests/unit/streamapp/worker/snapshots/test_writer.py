@@ -280,6 +280,46 @@ def test_a_snapshot_waits_while_the_partition_is_not_live_and_goes_on_when_it_co
     run(story)
 
 
+def test_partitions_that_cannot_be_written_hold_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A topic without a leader keeps a partition from going live, or from being written, for hours."""
+    monkeypatch.setattr(module, "RETRY_SECONDS", 3600.0)
+
+    async def story(s: Story) -> None:
+        write = s.table.write
+
+        async def refused(partition: int, items: Any) -> None:
+            if partition == 1:
+                message = "not enough replicas"
+                raise ConnectionError(message)
+            await write(partition, items)
+
+        s.table.write = refused  # type: ignore[method-assign]
+        for number in range(3):
+            s.journal.ends[number] = 1
+            s.writer.add(number, Base(), 1)
+            s.writer.moved(number)
+            s.writer.live(number)
+            s.writer.note([(number, 0)], 5.0, 1000.0)
+        await s.until(lambda: s.writer.due(1000.0) == [0, 1, 2])
+        for number in range(3):
+            s.writer.cut(number)
+            s.writer.begin(number, ListCut({"a": b"1"}), at(instances=1), "{}")
+        s.writer.pause()
+        s.writer.live(1)
+        s.writer.live(2)
+        await s.until(lambda: s.writer.ready() == [2])
+        await s.until(lambda: s.writer.broker_failure)
+        assert (
+            "partition 1: a part of a snapshot is not written: not enough replicas" in s.writer.broker_failure
+        )
+        assert s.writer.disk_failure == ""
+        s.writer.live(0)
+        await s.until(lambda: s.writer.ready() == [0, 2])
+        await s.writer.stop()
+
+    run(story)
+
+
 def test_a_dropped_partition_gives_up_its_snapshot() -> None:
     async def story(s: Story) -> None:
         s.add()
