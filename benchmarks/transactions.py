@@ -1,118 +1,115 @@
-"""Commits of a transactional producer, in sequence: milliseconds each, as JSON.
+"""Commits of transactional producers, in sequence: milliseconds each, as JSON.
 
-    python -m benchmarks.transactions [--commits 100 --intervals 100 50 0 --backoffs 100 5 --turns 3]
+    python -m benchmarks.transactions [--producers librdkafka aiokafka --partitions 8 --outputs 480
+        --commits 100 --intervals 100 50 0 --backoffs 100 5 --turns 3]
 
-Commits what a worker commits with exactly-once, with the same sender, without a worker: 480 outputs, eight
-records of the journal and the offsets of eight partitions in each transaction. With interval 0, each
-transaction begins when the last one has ended. `offsets`, `flush` and `end` are medians of the parts: offsets
-are added while outputs are sent, and the flush waits for the outputs that are left.
+Commits what a worker commits with exactly-once, without a worker: `outputs` answers spread over the
+partitions, a record of the journal for each partition, and the offsets of a group. `librdkafka` is the
+worker's own sender, with a request for each partition; `aiokafka` sends one to a broker for all partitions.
+With interval 0, each transaction begins when the last one has ended.
 
-`backoffs` are values of librdkafka's `retry.backoff.ms`, in turns, after a pass that does not count, in which
-the broker's Java machine compiles.
+`p50`, `p90`, `p99` and `mean` are of a whole commit, from the first record that is handed over. `offsets`,
+`flush` and `end` are medians of the parts: offsets are added while outputs are sent, and the flush waits for
+the outputs that are left. `cpu_ms` is the CPU time of this process for a commit, with all its threads: the
+median of the turns.
+
+`backoffs` are milliseconds before a refused request is sent again. Producers and backoffs take turns, after a
+pass that does not count, in which the broker's Java machine compiles.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import logging
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from benchmarks.rig.broker import PARTITIONS, broker
-from streamapp.worker.outputs.senders import LINGER_MS
-from streamapp.worker.processing.transactions import group_metadata
-from streamapp.worker.transport.membership import Membership
+from benchmarks.rig.commits import PRODUCERS, Load, Parts
 from topics.clients import admin
-from topics.clients.transactional_sender import TransactionalSender
 from topics.definitions import TopicNames
 
-OUTPUTS = 60  # outputs per partition
-NOBODY = Membership(generation=-1, member="", instance=None)  # offsets of a group without members
+OUTPUTS = 480
 
 
-Parts = dict[str, list[float]]
-"""Milliseconds of each commit, by its part; "all" of the whole commit."""
+@dataclass(frozen=True)
+class Turn:
+    """What the commits of a turn took."""
+
+    parts: Parts
+    cpu_ms: float  # of each commit
 
 
-def measured(call: Callable[..., Any], took: list[float]) -> Callable[..., Any]:
-    """Return a function that notes how long each call takes, in ms."""
-
-    def timed(*arguments: Any) -> Any:
-        began = time.perf_counter()
-        try:
-            return call(*arguments)
-        finally:
-            took.append(1e3 * (time.perf_counter() - began))
-
-    return timed
-
-
-def commit(
-    kafka: dict[str, str], names: TopicNames, backoff_ms: int, interval_s: float, commits: int
-) -> Parts:
+def turn(address: str, load: Load, producer: str, backoff_ms: int, interval_s: float, commits: int) -> Turn:
     """Return how long each of `commits` commits took."""
-    name = f"bench-{uuid.uuid4().hex[:6]}"
-    properties = {**kafka, "linger.ms": LINGER_MS, "retry.backoff.ms": backoff_ms}
-    sender = TransactionalSender(properties, name, native=True)
-    group = group_metadata(name, NOBODY)
-    sender.open()
-    parts: Parts = {"all": [], "offsets": [], "flush": [], "end": []}
-    producer: Any = sender._producer
-    producer.flush = measured(producer.flush, parts["flush"])
-    add_offsets = producer.send_offsets_to_transaction
-    producer.send_offsets_to_transaction = measured(add_offsets, parts["offsets"])
-    producer.commit_transaction = measured(producer.commit_transaction, parts["end"])
-    due = time.monotonic()
+    sender = PRODUCERS[producer](address, load, f"bench-{uuid.uuid4().hex[:6]}", backoff_ms)
+    whole: list[float] = []
+    due, cpu = time.monotonic(), time.process_time()
     for number in range(1, commits + 1):
-        for partition in range(PARTITIONS):
-            for topic, n in ((names.predictions, OUTPUTS), (names.journal, 1)):
-                sender.send_run(topic, partition, [bytes(120)] * n, [None] * n, [0] * n)
         began = time.perf_counter()
-        sender.commit({(names.instances, partition): number for partition in range(PARTITIONS)}, group)
-        parts["all"].append(1e3 * (time.perf_counter() - began))
+        sender.commit(number)
+        whole.append(1e3 * (time.perf_counter() - began))
         due = max(due + interval_s, time.monotonic() - interval_s)
         time.sleep(max(0.0, due - time.monotonic()))  # the pace of commits is a setting here
-    parts["end"] = [end - flush for end, flush in zip(parts["end"], parts["flush"], strict=True)]
+    cpu_ms = 1e3 * (time.process_time() - cpu) / commits
     sender.close()
-    return parts
+    return Turn({**sender.parts, "all": whole}, cpu_ms)
+
+
+def summary(turns: Sequence[Turn]) -> dict[str, float]:
+    """Return percentiles of the commits of all turns, medians of their parts, and the median of the CPU."""
+    took = [ms for turn in turns for ms in turn.parts["all"]]
+    p50, p90, p99 = np.percentile(took, [50, 90, 99]).round(1).tolist()
+    row = {"commits": len(took), "p50": p50, "p90": p90, "p99": p99, "mean": round(float(np.mean(took)), 1)}
+    for name in ("offsets", "flush", "end"):
+        row[name] = round(float(np.median([ms for turn in turns for ms in turn.parts[name]])), 1)
+    return row | {"cpu_ms": round(float(np.median([turn.cpu_ms for turn in turns])), 2)}
+
+
+def rows(address: str, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Yield a summary for each interval, number of partitions, producer and backoff."""
+    for partitions in options.partitions:
+        names = TopicNames(f"bench-{uuid.uuid4().hex[:6]}.")
+        admin.create({"bootstrap.servers": address}, names, partitions)
+        load = Load(names, partitions, options.outputs)
+        for producer in options.producers:
+            turn(address, load, producer, min(options.backoffs), 0.0, 2 * options.commits)
+        for interval in options.intervals:
+            turns: dict[tuple[str, int], list[Turn]] = defaultdict(list)
+            for _ in range(options.turns):
+                for producer, backoff in product(options.producers, options.backoffs):
+                    turns[producer, backoff].append(
+                        turn(address, load, producer, backoff, interval / 1e3, options.commits)
+                    )
+            for (producer, backoff), of_both in turns.items():
+                case = {"producer": producer, "partitions": partitions, "interval_ms": interval}
+                yield {**case, "retry_backoff_ms": backoff, **summary(of_both)}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.transactions", description=__doc__.splitlines()[0]
     )
+    parser.add_argument("--producers", nargs="+", choices=PRODUCERS, default=[*PRODUCERS])
+    parser.add_argument("--partitions", type=int, nargs="+", default=[PARTITIONS])
+    parser.add_argument("--outputs", type=int, default=OUTPUTS, help="answers in a commit")
     parser.add_argument("--commits", type=int, default=100)
     parser.add_argument("--intervals", type=float, nargs="+", default=[100, 50, 0], help="ms")
     parser.add_argument("--backoffs", type=int, nargs="+", default=[100, 5], help="ms")
     parser.add_argument("--turns", type=int, default=3)
     options = parser.parse_args()
-    milliseconds: dict[tuple[float, int], list[Parts]] = defaultdict(list)
+    logging.getLogger("aiokafka").setLevel(logging.ERROR)  # it warns of each batch that it sends again
     with broker() as address:
-        kafka = {"bootstrap.servers": address}
-        names = TopicNames(f"bench-{uuid.uuid4().hex[:6]}.")
-        admin.create(kafka, names, PARTITIONS)
-        commit(kafka, names, min(options.backoffs), 0.0, 3 * options.commits)
-        for interval in options.intervals:
-            for _ in range(options.turns):
-                for backoff in options.backoffs:
-                    milliseconds[interval, backoff].append(
-                        commit(kafka, names, backoff, interval / 1e3, options.commits)
-                    )
-    for (interval, backoff), turns in milliseconds.items():
-        took = [ms for turn in turns for ms in turn["all"]]
-        p50, p90, p99 = np.percentile(took, [50, 90, 99]).round(1).tolist()
-        row = {"interval_ms": interval, "retry_backoff_ms": backoff, "commits": len(took)}
-        row |= {"p50": p50, "p90": p90, "p99": p99, "mean": round(float(np.mean(took)), 1)}
-        medians = {
-            name: round(float(np.median([ms for turn in turns for ms in turn[name]])), 1)
-            for name in ("offsets", "flush", "end")
-        }
-        print(json.dumps({**row, **medians}))
+        for row in rows(address, options):
+            print(json.dumps(row), flush=True)
 
 
 if __name__ == "__main__":
