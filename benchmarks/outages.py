@@ -6,7 +6,8 @@
 Three brokers with three replicas of each partition. Both systems read the same topic at the same time, so
 that each fault (benchmarks/chaos/broker_faults.py) meets both. A fault begins when all partitions of both
 answer. One line for each kind and system: the time without answers, p50 and p99 over faults and partitions,
-as a read_committed reader sees it; it waits for `--patience` seconds at most. Kafka Streams has its default
+as a read_committed reader sees it; it waits for `--patience` seconds at most, and the exit code is 1 if our
+worker has not answered by then. Kafka Streams has its default
 session timeout (45 s), our worker has its own (15 s); no process dies, so neither matters much.
 """
 
@@ -18,7 +19,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
@@ -174,9 +175,16 @@ def main() -> int:
         cluster = EmbeddedCluster(REPLICAS, Path(name) / "brokers", through=network.through)
         nodes |= cluster.nodes
         with cluster:
+            lines = []
             for line in Outages(flags, cluster, network).run(place):
                 print(json.dumps(line, indent=None if flags.json else 2), flush=True)
-    return 0
+                lines.append(line)
+    return int(is_silent(lines))
+
+
+def is_silent(lines: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether our worker did not answer again after some fault."""
+    return any(line["system"] == OURS and line["silent_for_good"] for line in lines)
 
 
 if __name__ == "__main__":

@@ -42,6 +42,10 @@ class NotYetError(Exception):
     """A condition that waiting may end, such as an open transaction of another worker."""
 
 
+class StateDirectoryError(StreamappError):
+    """The disk of `state.dir` takes nothing at the moment: it is full, read-only or broken."""
+
+
 class LocalCopyError(StreamappError):
     """The copy of the snapshot table in `state.dir` cannot be read or written."""
 

@@ -6,7 +6,8 @@ One worker (exactly once) on an embedded broker answers a stream that drifts. Mo
 that never return, labels come late or never, the clients of the load reconnect, and the broker restarts in
 order. Figures of the worker and of its topics are sampled; benchmarks/soak/slopes.py has the rule by which a
 figure is flat, grows, or is undecided because its interval is too wide or the run too short. The exit code is
-1 if anything grows, or if a record was lost, answered twice or a dead letter.
+1 if anything grows, if a record was lost, answered twice or a dead letter, or if the worker ends with
+an error.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def main() -> int:
-    """Run and print; return 1 if anything grows, or if a record was lost, answered twice or a dead letter."""
+    """Run and print; return 1 if anything is wrong."""
     options = parse()
     warm_kernels(*(Spec.parse(spec) for spec in SPECS))
     with tempfile.TemporaryDirectory(prefix="soak-") as name:
@@ -98,7 +99,13 @@ def main() -> int:
         print(json.dumps(report))
     else:
         print(in_lines(report))
-    return int(any(report[name] for name in ("grows", "lost", "doubled", "dead_letters")))
+    return int(bool(wrong(report)))
+
+
+def wrong(report: Mapping[str, Any]) -> list[str]:
+    """Return the members of a report that show an error; figures that are undecided do not."""
+    errors = ("grows", "lost", "doubled", "dead_letters", "worker_exit_code")
+    return [name for name in errors if report[name]]
 
 
 def run(options: argparse.Namespace, directory: Path, broker: EmbeddedBroker) -> dict[str, Any]:

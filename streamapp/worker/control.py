@@ -16,7 +16,9 @@ finds no file lets all its workers leave.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
+import logging
 import os
 import signal
 import time
@@ -26,10 +28,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from streamapp.errors import StreamappError
-from streamapp.worker.state_directory import default_instance, holder, host_name, wait_until_free
+from streamapp.worker.state_directory import (
+    default_instance,
+    holder,
+    host_name,
+    refused,
+    wait_until_free,
+)
 
 if TYPE_CHECKING:
     from streamapp.settings import Settings
+
+logger = logging.getLogger(__name__)
 
 DRAIN: Final = signal.SIGUSR2  # a worker that gets it leaves the group; SIGTERM stays a member
 WORKERS: Final = "workers"
@@ -77,7 +87,7 @@ def scale(settings: Settings, n: int, seconds: float) -> str:
         raise NotRunningError(_not_running(settings, name))
     count_file = settings.state_dir / name / WORKERS
     with _alone(count_file.parent, name, seconds):
-        count_file.write_text(str(n), encoding="ascii")
+        _write(count_file, str(n))
         os.kill(process, DRAIN)
         if n == 0:
             _wait(settings.state_dir, name, process, seconds)
@@ -97,7 +107,7 @@ def restart(settings: Settings, seconds: float) -> str:
         if request.exists():
             message = f"process {process} ({name}) is restarting its workers already: wait until it is done"
             raise RefusedError(message)
-        request.write_text(REQUESTED, encoding="ascii")
+        _write(request, REQUESTED)
         os.kill(process, DRAIN)
         _wait_for_parent(settings.state_dir, name, process, request, seconds, until_begun=True)
     _wait_for_parent(settings.state_dir, name, process, request, seconds)
@@ -105,16 +115,22 @@ def restart(settings: Settings, seconds: float) -> str:
 
 
 def begin_restart(directory: Path) -> bool:
-    """Return whether a restart is requested of a parent, which has begun from now on."""
+    """Return whether a restart is requested of a parent, which has begun from now on.
+
+    If the disk does not take that, the command waits until the restart is over.
+    """
     if _text(directory / RESTART) != REQUESTED:
         return False
-    (directory / RESTART).write_text(BEGUN, encoding="ascii")
+    _note(directory / RESTART, BEGUN)
     return True
 
 
-def end_restart(directory: Path) -> None:
-    """Note that a parent has restarted its workers, or will not."""
-    (directory / RESTART).unlink(missing_ok=True)
+def end_restart(directory: Path, *, tell: bool = True) -> bool:
+    """Note that a parent has restarted its workers, or will not; return whether the disk takes that.
+
+    `tell`: log why it does not.
+    """
+    return _remove(directory / RESTART, tell=tell)
 
 
 def wanted_workers(directory: Path) -> int:
@@ -127,18 +143,52 @@ def wanted_workers(directory: Path) -> int:
 
 def fulfil(directory: Path) -> None:
     """Note that a parent has the requested number of workers."""
-    (directory / WORKERS).unlink(missing_ok=True)
+    _remove(directory / WORKERS)
 
 
 def refuse(directory: Path, error: StreamappError) -> None:
     """Note why a parent cannot have the requested number of workers."""
-    (directory / WORKERS).write_text(REFUSED + str(error), encoding="utf-8")
+    _note(directory / WORKERS, REFUSED + str(error))
 
 
 def _wait(root: Path, name: str, process: int, seconds: float) -> None:
     if not wait_until_free(root, name, seconds):
         message = f"process {process} ({name}) has not ended within {seconds:g} s; see its log"
         raise TooSlowError(message)
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file as a whole or not at all; StreamappError if the disk does not take it.
+
+    A file that is empty, because there is no room, would be another request, or one that never ends.
+    """
+    new = path.with_name(f"{path.name}.new")
+    try:
+        new.write_text(text, encoding="utf-8")
+        new.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):  # the error before it has the reason
+            new.unlink()
+        raise refused(path.parent.parent, error) from error
+
+
+def _note(path: Path, text: str) -> None:
+    """Write a file for a command that waits; a parent runs on without it, or its workers would end."""
+    try:
+        _write(path, text)
+    except StreamappError as error:
+        logger.warning("%s: %s", path.name, error)
+
+
+def _remove(path: Path, *, tell: bool = True) -> bool:
+    """Remove a file if it exists; return False, after a log line (`tell`), if the disk does not take that."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        if tell:
+            logger.warning("%s: %s", path.name, refused(path.parent.parent, error))
+        return False
+    return True
 
 
 def _text(path: Path) -> str | None:
@@ -152,7 +202,11 @@ def _text(path: Path) -> str | None:
 def _alone(directory: Path, name: str, seconds: float) -> Iterator[None]:
     """Make requests of a parent while no other command does; wait for that command first."""
     deadline = time.monotonic() + seconds
-    with (directory / REQUEST).open("w", encoding="ascii") as file:
+    try:
+        file = (directory / REQUEST).open("w", encoding="ascii")
+    except OSError as error:
+        raise refused(directory.parent, error) from error
+    with file:
         while True:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import socket
@@ -11,10 +12,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
-from streamapp.errors import SettingsError
+from streamapp.errors import SettingsError, StateDirectoryError, StreamappError
 
 LOCK = "lock"
 PROBE_BYTES = 1 << 16
+PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE)
+"""Errors of a disk, which may pass. After any other error `state.dir` has to be another folder."""
 
 
 def host_name() -> str:
@@ -54,6 +57,18 @@ def wait_until_free(root: Path, instance: str, seconds: float) -> bool:
     return not waiting.is_alive()
 
 
+def refused(root: Path, error: OSError) -> StreamappError:
+    """Return the error for an operator when `state.dir` (`root`) cannot be written."""
+    if error.errno in PASSING:
+        return StateDirectoryError(
+            f"state.dir={root} cannot be written: {error.strerror}; make room there or let it be written, "
+            "and try again"
+        )
+    return SettingsError(
+        f"state.dir={root} must be a directory that can be written: {error.strerror}; choose another"
+    )
+
+
 class StateDirectory:
     """A worker's directory, locked while it is open.
 
@@ -71,11 +86,7 @@ class StateDirectory:
             self.path.mkdir(parents=True, exist_ok=True)
             lock = (self.path / LOCK).open("a+", encoding="ascii")
         except OSError as error:
-            message = (
-                f"state.dir={self.path.parent} must be a directory that can be written: {error.strerror}; "
-                "choose another"
-            )
-            raise SettingsError(message) from error
+            raise refused(self.path.parent, error) from error
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -87,9 +98,12 @@ class StateDirectory:
                 f"holds {self.path}: stop it or choose another name"
             )
             raise SettingsError(message) from None
-        lock.truncate(0)
-        lock.write(str(os.getpid()))
-        lock.flush()
+        try:
+            lock.truncate(0)
+            os.write(lock.fileno(), str(os.getpid()).encode())  # without a buffer, which `close` would write
+        except OSError as error:
+            lock.close()
+            raise refused(self.path.parent, error) from error
         self._lock = lock
         return self
 

@@ -260,7 +260,11 @@ class Parent:
         """Run a worker until it ends; decide what follows."""
         child.started = time.monotonic()
         prepared = self._take_prepared()
-        process = child.start(prepared)
+        try:
+            process = child.start(prepared)
+        except OSError as error:  # no memory, processes or descriptors are left for it at the moment
+            self._pause(child, f"cannot be started ({error.strerror})")
+            return
         if child.ending.is_set():  # a signal came between the check and the start
             process.ask_to_stop(drain=child.drained)
         status = process.wait()
@@ -280,10 +284,12 @@ class Parent:
             return
         if time.monotonic() - child.started > SETTLED:
             child.pause = 0.0
-        logger.warning(
-            "worker %s ended with %s, starting it again in %.1f s", child.name, status, child.pause
-        )
         child.restarts += 1
+        self._pause(child, f"ended with {status}")
+
+    def _pause(self, child: Child, why: str) -> None:
+        """Wait before a worker is started again, unless it is to end; the next pause is twice as long."""
+        logger.warning("worker %s %s, starting it again in %.1f s", child.name, why, child.pause)
         child.ending.wait(child.pause)
         child.pause = min(max(2 * child.pause, FIRST_PAUSE), LONGEST_PAUSE)
 
@@ -305,7 +311,12 @@ class Parent:
             if prepared is None:
                 if not self._all_have_started():
                     continue
-                prepared = PreparedWorker(environment_of(self.settings))
+                try:
+                    prepared = PreparedWorker(environment_of(self.settings))
+                except OSError as error:
+                    logger.warning("a prepared process cannot be started (%s)", error.strerror)
+                    pause = LONGEST_PAUSE
+                    continue
                 with self._lock:
                     self._prepared = prepared
                 is_there = prepared.wait_until_prepared()
@@ -359,7 +370,8 @@ class Parent:
                     return
             logger.info("all workers are restarted")
         finally:
-            end_restart(self.directory)
+            if not end_restart(self.directory):  # while the file is there, further restarts are refused
+                self._wait_for(lambda: end_restart(self.directory, tell=False))
 
     def _may_restart(self) -> bool:
         return self._is_prepared.is_set() if self.spare else self._all_have_started()

@@ -3,9 +3,7 @@
 The disks are those of `state.dir`, of `grove web` and of the broker.
 """
 
-import contextlib
 import shutil
-import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +16,7 @@ from streamapp.web.watch.watch_reader import WatchReader
 from streamapp.web.watch.watched import Watched
 from tests.broker.workers import PATIENCE, Installation, WorkerProcess, wait_until
 from tests.conftest import Broker
+from tests.disks import fill, read_only, small_disk
 
 pytestmark = pytest.mark.broker
 
@@ -26,38 +25,8 @@ FREQUENT = {"GROVE_SNAPSHOT_MAX_REPLAY_MS": "1", "GROVE_SNAPSHOT_INTERVAL_MS": "
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system with room for 32 MB."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m", "none", place], capture_output=True)
-    if mounted.returncode:
-        pytest.skip("file systems cannot be mounted here")
-    yield place
-    subprocess.run(["umount", "-l", place], check=True)
-
-
-@contextlib.contextmanager
-def read_only(place: Path) -> Iterator[None]:
-    """Let nothing be written to a folder in this block except files that are open.
-
-    Modes of files do not stop root, and a file system with open files cannot become read-only: so the folder
-    is mounted a second time in its own place.
-    """
-    subprocess.run(["mount", "--bind", place, place], check=True)
-    try:
-        subprocess.run(["mount", "-o", "remount,bind,ro", place], check=True)
-        yield
-    finally:
-        subprocess.run(["umount", "-l", place], check=True)
-
-
-def fill(place: Path) -> Path:
-    """Write a file until there is no room."""
-    ballast = place / "ballast"
-    with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
-        while True:
-            file.write(bytes(1 << 12))
-    return ballast
+    with small_disk(tmp_path / "disk", "32m") as place:
+        yield place
 
 
 def test_what_the_web_application_reads_waits_for_room(
@@ -193,10 +162,8 @@ def test_a_disk_that_is_full_damaged_or_gone(broker: Broker, tmp_path: Path, dis
         worker.kill()
         with read_only(disk):
             worker.start()
-            assert worker.wait() == 78
-            assert (
-                "must be a directory that can be written: Read-only file system; choose another" in worker.log
-            )
+            assert worker.wait() == 1, "a parent starts it again until there is room"
+            assert "cannot be written: Read-only file system; make room there" in worker.log
         (current,) = disk.glob("state/**/CURRENT")
         current.write_bytes(b"damaged")
         worker.start()

@@ -126,7 +126,9 @@ class Health:
 
     def _note_disk(self, failure: str) -> None:
         before, self.disk_failure = self.disk_failure, failure
-        if failure and not before:
+        if failure == DISK_HANGS and failure != before:  # a snapshot that is due may make answers wait, too
+            logger.error("%s", failure)
+        elif failure and not before:
             logger.error("%s; answers and commits go on, snapshots wait for it", failure)
         elif before and not failure:
             logger.info("state.dir can be written again")

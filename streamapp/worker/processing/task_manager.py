@@ -139,6 +139,8 @@ class TaskManager:
         """
         async with self.committer.lock:
             membership = self._driver.membership
+            if membership is None:  # between two assignments; after an abort, tasks have none either
+                return read([])
             states = [state for state in self.partitions.values() if state.membership == membership]
             return read([state.task for state in states if state.live or state.stopped is not None])
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.soak.__main__ import wrong
 from benchmarks.soak.samples import process_figures
 from benchmarks.soak.slopes import HOUR_S, slope_of
 from benchmarks.soak.traffic import DriftingRows
@@ -83,3 +84,9 @@ def test_tables_of_rocksdb_are_counted_apart_from_other_open_files(tmp_path: Pat
             file.close()
     assert now["table_files"] - before["table_files"] == 2
     assert now["descriptors"] - before["descriptors"] == 1
+
+
+def test_a_worker_that_ends_with_an_error_is_wrong() -> None:
+    right = {"grows": [], "lost": 0, "doubled": 0, "dead_letters": {}, "worker_exit_code": 0}
+    assert wrong(right) == []
+    assert wrong({**right, "worker_exit_code": 1, "lost": 2}) == ["lost", "worker_exit_code"]

@@ -30,6 +30,7 @@ from streamapp.worker.observability.pages.checks import answer
 from streamapp.worker.observability.pages.snapshot_page import SECONDS, SNAPSHOT
 
 WORKER_SECONDS = 2.0  # a worker's page is waited for
+CLIENT_SECONDS = 30.0  # a client may be silent: else each one that is cut off would keep a thread for ever
 NOBODY = Check("workers", False, "none is started yet, or all are to leave")
 
 
@@ -71,6 +72,8 @@ class ParentPages:
 
 
 class _Handler(BaseHTTPRequestHandler):
+    timeout = CLIENT_SECONDS
+
     def do_GET(self) -> None:
         workers: Sequence[ChildWorker] = self.server.workers  # type: ignore[attr-defined]
         asked = urlsplit(self.path)
@@ -78,8 +81,7 @@ class _Handler(BaseHTTPRequestHandler):
         if asked.path == "/livez":
             status, text = answer("livez", [Check("parent", True, "")], verbose=verbose)
         elif asked.path == "/readyz":
-            checks = [ready(worker) for worker in workers] or [NOBODY]
-            status, text = answer("readyz", checks, verbose=verbose)
+            status, text = answer("readyz", readiness(workers), verbose=verbose)
         elif asked.path == "/metrics":
             self._reply(200, generate_latest(metrics(workers)), CONTENT_TYPE_LATEST)
             return
@@ -142,6 +144,13 @@ def ready(worker: ChildWorker) -> Check:
     except OSError as error:
         return Check(worker.name, False, f"does not answer ({error})")
     return Check(worker.name, True, "")
+
+
+def readiness(workers: Sequence[ChildWorker]) -> list[Check]:
+    """Return the checks of all workers, which are requested at the same time: a probe waits a few seconds."""
+    asked = list(workers)
+    with ThreadPoolExecutor(max(1, len(asked))) as asking:
+        return list(asking.map(ready, asked)) or [NOBODY]
 
 
 def metrics(workers: Sequence[ChildWorker]) -> CollectorRegistry:

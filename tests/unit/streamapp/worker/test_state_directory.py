@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from streamapp.errors import SettingsError
+from streamapp.errors import SettingsError, StateDirectoryError
 from streamapp.worker.state_directory import StateDirectory, default_instance
+from tests.disks import fill, read_only, small_disk
 
 HOLD = """
 import sys
@@ -58,3 +59,23 @@ def test_a_directory_that_cannot_be_made_is_one_sentence(tmp_path: Path) -> None
 def test_the_default_name_of_a_worker_can_be_a_group_instance_id(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("socket.gethostname", lambda: "Rechner der Küche")
     assert default_instance(3) == "Rechner-der-K-che-3"
+
+
+def test_a_disk_that_takes_nothing_may_be_mended_while_a_worker_is_started_again(tmp_path: Path) -> None:
+    """After an error of the settings (exit code 78) a parent would stop all of its workers."""
+    with small_disk(tmp_path / "disk", "64k") as place:
+        with StateDirectory(place, "w"):
+            pass
+        (place / "w" / "lock").write_text("")
+        ballast = fill(place)
+        with pytest.raises(StateDirectoryError, match="No space left on device; make room there") as full:
+            StateDirectory(place, "w").__enter__()
+        assert full.value.exit_code == 1
+        ballast.unlink()
+        with (
+            read_only(place),
+            pytest.raises(StateDirectoryError, match="Read-only file system; make room there or let it be"),
+        ):
+            StateDirectory(place, "w").__enter__()
+        with StateDirectory(place, "w") as directory:
+            assert (directory.path / "lock").read_text() == str(os.getpid())

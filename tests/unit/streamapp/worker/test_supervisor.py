@@ -1,5 +1,6 @@
 """Names and ports of several workers."""
 
+import errno
 import os
 import queue
 import signal
@@ -11,18 +12,20 @@ from pathlib import Path
 
 import pytest
 
-from streamapp.errors import SettingsError
+from streamapp.errors import SettingsError, StateDirectoryError
 from streamapp.settings import Settings
 from streamapp.worker.control import (
     DRAIN,
     REQUESTED,
     RESTART,
+    WORKERS,
     NotRunningError,
     RefusedError,
     begin_restart,
     end_restart,
     fulfil,
     parent_name,
+    refuse,
     restart,
     scale,
     wanted_workers,
@@ -31,6 +34,7 @@ from streamapp.worker.prepared_worker import PreparedWorker
 from streamapp.worker.state_directory import StateDirectory
 from streamapp.worker.supervisor import Child, Parent, run_workers, worker_settings
 from streamapp.worker.worker import run_worker, with_port
+from tests.disks import fill, read_only, small_disk
 
 
 def test_every_worker_has_its_name_and_port(tmp_path: Path) -> None:
@@ -168,6 +172,58 @@ def test_two_commands_at_once_send_two_requests(tmp_path: Path) -> None:
     finally:
         signal.signal(DRAIN, before)
     assert sorted(requested) == [2, 3]
+
+
+def test_requests_to_a_parent_whose_disk_takes_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A parent that ended because of its disk would take all of its workers with it."""
+    settings = Settings(group_instance_id="pod", state_dir=tmp_path / "disk")
+    with (
+        small_disk(settings.state_dir, "64k") as place,
+        StateDirectory(place, parent_name(settings)) as directory,
+    ):
+        ballast = fill(place)
+        for command in (restart, partial(scale, n=5)):
+            with pytest.raises(StateDirectoryError, match="No space left on device; make room"):
+                command(settings, seconds=1.0)
+        ballast.unlink()
+        assert not begin_restart(directory.path), "an empty file would be a restart that never ends"
+        assert {path.name for path in directory.path.iterdir()} <= {"lock", "request"}
+
+        (directory.path / RESTART).write_text(REQUESTED)
+        (directory.path / WORKERS).write_text("3")
+        with read_only(place):
+            assert begin_restart(directory.path)
+            refuse(directory.path, SettingsError("a port is in use"))
+            fulfil(directory.path)
+            assert not end_restart(directory.path)
+        assert caplog.text.count("Read-only file system; make room") == 4
+        assert end_restart(directory.path)
+
+
+def test_a_worker_that_cannot_be_started_now_is_started_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("streamapp.worker.supervisor.FIRST_PAUSE", 0.0)
+    parent = Parent(Settings(group_instance_id="p", state_dir=tmp_path), 1, True, tmp_path)
+    attempts = []
+
+    def start(child: Child, _: object = None) -> Stopped:
+        attempts.append(child.name)
+        if len(attempts) < 3:
+            raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+        child.process = Stopped(0)  # type: ignore[assignment]
+        parent.stop()
+        return child.process  # type: ignore[return-value]
+
+    monkeypatch.setattr(Child, "start", start)
+    parent.scale(1)
+    for _, thread in list(parent._running.values()):
+        thread.join(60)
+    assert attempts == ["p-1"] * 3
+    assert caplog.text.count("worker p-1 cannot be started (Resource temporarily unavailable)") == 2
+    assert parent.code == 0
 
 
 def test_a_prepared_process_that_has_ended_becomes_no_worker() -> None:

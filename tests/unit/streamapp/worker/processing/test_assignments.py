@@ -286,3 +286,18 @@ def test_only_models_of_live_or_stopped_partitions_are_read() -> None:
         assert await read() == 1
 
     run(story)
+
+
+def test_no_model_is_read_between_an_abort_and_the_next_assignment() -> None:
+    async def story(w: Worker) -> None:
+        await w.assign(0, 1)
+        await w.deliver(0)
+        w.lose_membership()
+        await w.commit()
+        assert w.kafka.aborts == 1
+        assert w.here == [1], "nothing of it was undone"
+        w.manager.assignments.revoked()
+        w.group.membership = None
+        assert await w.manager.between_runs(len) == 0
+
+    run(story)

@@ -1,5 +1,6 @@
 """What a parent of several workers shows of them: real pages of real servers, one of which is gone."""
 
+import socket
 import threading
 import urllib.request
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from streamapp.settings import Settings
 from streamapp.worker.observability.metrics import Metrics
-from streamapp.worker.observability.pages.parent import ParentPages
+from streamapp.worker.observability.pages.parent import ParentPages, readiness
 from streamapp.worker.reserved_ports import free_ports
 
 
@@ -93,3 +94,37 @@ def test_a_parent_without_a_worker_is_not_ready() -> None:
             503,
             b"[-]workers failed: none is started yet, or all are to leave\nreadyz check failed\n",
         )
+
+
+def test_workers_are_looked_at_side_by_side() -> None:
+    """One after another, twenty workers that do not answer would take longer than a probe waits."""
+    n = 3
+    together = threading.Barrier(n)
+
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            together.wait(60)
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        settings = Settings(web_port=server.server_address[1])
+        workers = [
+            Child(settings.model_copy(update={"group_instance_id": f"w-{number}"}), Running())
+            for number in range(n)
+        ]
+        checks = readiness(workers)
+        server.shutdown()
+    assert [(check.name, check.ok) for check in checks] == [("w-0", True), ("w-1", True), ("w-2", True)]
+
+
+def test_a_client_that_sends_nothing_keeps_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streamapp.worker.observability.pages.parent._Handler.timeout", 0.01)
+    with (
+        ParentPages(Settings(web_port=0), []) as pages,
+        socket.create_connection(("127.0.0.1", pages.port), timeout=60) as client,
+    ):
+        assert client.recv(1) == b"", "the parent has closed the connection"
