@@ -100,7 +100,7 @@ class Inputs:
         before, now = self.cells(column)
         missing = share_p(self.reference - len(before), self.reference, self.window - len(now), self.window)
         if not before or not now:
-            return None, missing
+            return 1.0 if before or now else None, missing
         a, b = Counter(before), Counter(now)
         cells = a | b
         shares = [share_p(a[c], len(before), b[c], len(now)) for c in cells]

@@ -2,8 +2,9 @@
 
 A feature has up to two tests: of the distribution of its values, and of the share of records without a value.
 The distribution of numbers is tested by its largest difference, with the two-sample inequality of Dvoretzky,
-Kiefer and Wolfowitz (Wei and Dudley 2012; the constant e holds for small windows, too), and cell by cell; the
-two share the p-value by Bonferroni's inequality. Categories are tested cell by cell alone.
+Kiefer and Wolfowitz, and cell by cell; the two share the p-value by Bonferroni's inequality. Wei and Dudley
+(2012) prove the inequality with the constant e for windows of equal size and conjecture it for others; the
+exact distribution is below it for all sizes that the tests compute. Categories are tested cell by cell alone.
 Their p-values assume that all records are independent draws from one distribution. A test counts only if the
 values of both windows taken together could show a difference. This is a property of both together, so that
 the choice of tests does not depend on which window has which values.
@@ -38,7 +39,7 @@ class Shift(NamedTuple):
     hellinger: float
     """Hellinger distance, 0 to 1."""
     p: float
-    """p-value of the distribution of the values, UNTESTED if a window has no value."""
+    """p-value of the distribution of the values, 1 if one window has none, UNTESTED if neither has."""
     missing_p: float
     """p-value of the share of records without a value, UNTESTED if all or no records have one."""
     before: int
@@ -84,7 +85,9 @@ def compare(p, row: FeatureRow, is_category: bool) -> Shift:
     reference, window = int(p.reference), int(p.window)
     missing_p = share_p_value(reference - before, reference, window - now, window)
     if before == 0 or now == 0:
-        return Shift(0.0, 0.0, 0.0, UNTESTED, missing_p, before, now, now if is_category else 0)
+        # The number of tests must not depend on which of both windows has the values.
+        p_value = UNTESTED if before + now == 0 else 1.0
+        return Shift(0.0, 0.0, 0.0, p_value, missing_p, before, now, now if is_category else 0)
     ks, largest, below, psi, squares = 0.0, 0.0, 0.0, 0.0, 0.0
     used, unseen, cell_p = 0, 0, 1.0
     for i in range(cells.n):

@@ -70,8 +70,8 @@ class Plugin(InputDetector):
     the labels of the next records are requested although the budget is closed; they count as spent
     afterwards. Frozen models are not watched: nothing of them changes.
 
-    All p-values are bounds that hold for any number of records (Wei and Dudley 2012; Hoeffding 1963); the
-    tests of a window share its level (Holm 1979). ``distance`` and ``least`` set how far a feature must have
+    All p-values are bounds for small windows, too (Wei and Dudley 2012; Hoeffding 1963); the tests of a
+    window share its level (Holm 1979). ``distance`` and ``least`` set how far a feature must have
     moved in addition, for windows so large that they show differences of no importance.
     """
 

@@ -62,7 +62,21 @@ def test_a_new_category_is_unseen():
     assert shift.p == pytest.approx(4 * share_p_value(0, 2000, 15, 500))
 
 
-def test_a_feature_without_values_is_tested_for_missing_ones_alone():
-    shift = compare(parameters(), row_of(10, [200] * 10, [], False), False)
-    assert (shift.p, shift.now) == (UNTESTED, 0)
-    assert shift.missing_p < 1e-100
+@pytest.mark.parametrize("is_category", [False, True])
+def test_values_of_one_window_alone_count_as_a_test_of_either_window(is_category):
+    """The number of tests is a property of both windows together: their level must not depend on a change."""
+    for before, now in (([200] * 10, []), ([], [50] * 10)):
+        shift = compare(parameters(), row_of(10, before, now, is_category), is_category)
+        assert shift.p == 1.0
+        assert shift.missing_p < 1e-100
+    shift = compare(parameters(), row_of(10, [], [], is_category), is_category)
+    assert (shift.p, shift.missing_p) == (UNTESTED, UNTESTED)
+
+
+@pytest.mark.parametrize(("n", "m"), [(2000, 500), (2000, 50), (150, 60), (1987, 481), (50, 50), (5, 1)])
+def test_the_bound_of_the_largest_difference_is_above_the_exact_p_value(n, m):
+    """The two-sample inequality with the constant e is proved for equal sizes alone; scipy counts paths."""
+    first, size = np.arange(n) / n, n * m / (n + m)
+    for shift in np.linspace(0.0, min(1.0, 3.5 / math.sqrt(size)), 25):
+        test = stats.ks_2samp(first, shift + np.arange(m) / m, method="exact")
+        assert test.pvalue <= math.exp(1.0 - 2.0 * size * test.statistic**2)
