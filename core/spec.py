@@ -300,7 +300,8 @@ def _calibration(value: Any) -> Calibrator | None:
     if value is None:
         return None
     body = {"name": value} if isinstance(value, str) else value
-    if not isinstance(body, dict) or not isinstance(body.get("name"), str):
+    is_named = isinstance(body, dict) and isinstance(body.get("name"), str)
+    if not is_named or body["name"] in ("", "none"):
         names = ", ".join(map(repr, registry.names("calibrators")))
         msg = f"calibration={value!r} must be null, {names}, or an object with one of these as 'name'"
         raise ParameterError(msg)

@@ -12,6 +12,8 @@ from scipy.optimize import isotonic_regression, minimize
 from core import registry
 from core.calibrators.isotonic import IsotonicState
 from core.calibrators.platt import PlattState
+from core.errors import ParameterError
+from core.spec import Spec
 from tests.naive import calibration as naive
 
 TWINS: dict[str, Any] = {"platt": naive.Platt, "isotonic": naive.Isotonic}
@@ -143,3 +145,9 @@ def test_memory_follows_a_change():
         answers[memory] = ours.calibrated(0.7)
     assert answers[200] < 0.05
     assert answers[0] == pytest.approx(0.5, abs=0.01)
+
+
+@pytest.mark.parametrize("value", ["none", "", True, {"beta": 0.2}, {"name": "none"}])
+def test_the_error_of_no_calibrator_names_null(value):
+    with pytest.raises(ParameterError, match="must be null, 'isotonic', 'platt', or an object"):
+        Spec.parse({"calibration": value})
