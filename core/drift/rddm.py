@@ -64,7 +64,7 @@ class Plugin(Detector):
     longest: int = count(40_000, at_least=1)
     """Inputs after which the detector starts again from the last ones, unless there is a warning."""
     stable: int = count(7000, at_least=1, at_most=20_000)
-    """Inputs that are kept for a new start."""
+    """Inputs that are kept for a new start: below `longest`, else a new start forgets nothing."""
     warnings: int = count(1400, at_least=1)
     """Inputs of a warning that are a drift."""
 

@@ -64,8 +64,8 @@ FAMILIES: Final[dict[str, tuple[str, str, str]]] = {
     "calibrators": (
         "Calibrators",
         "`calibration`",
-        "A calibrator turns class shares into probabilities that come true as often as they say "
-        "([probabilities.md](probabilities.md)).",
+        "A calibrator corrects class shares by the labels: answers with the probability 0.8 are right in "
+        "four fifths of the records ([probabilities.md](probabilities.md)).",
     ),
 }
 """The families in the order of the page: title, place of the name in a spec, description."""
