@@ -19,9 +19,10 @@ from core.events import Drift
 from core.model.model import Model
 from core.model_table import ON_REQUEST, ModelTable
 from core.spec import Spec
-from core.streams.base import Generator, open_generator
+from core.streams.base import Generator
 from streamapp.lab.experiments.base import Report, Row, Size
 from streamapp.lab.experiments.chart import Axis, Chart, Line
+from streamapp.lab.experiments.drift.concept_change import KINDS, change_of, changing_stream
 
 TITLE = "Drift detectors: delay, misses and false alarms on abrupt and gradual changes"
 
@@ -34,12 +35,6 @@ CONCEPTS: Final[dict[str, tuple[str, dict[str, Any], dict[str, Any]]]] = {
     "rbf": ("rbf", {"model_seed": 1}, {"model_seed": 2}),
 }
 """Stream → its generator, and the options before and after the change."""
-
-KINDS: Final = {"abrupt": 0.0, "gradual": 0.1}
-"""Width of the change, as a share of the stream."""
-
-AT_ONCE: Final = 0.01
-"""Records of a sigmoid that is a step: half a record from its middle it is 0 or 1 to the last bit."""
 
 BUDGETS: Final = (1.0, 0.1, 0.02)
 BATCH_ROWS: Final = 4096
@@ -76,32 +71,17 @@ def run(cell: dict[str, Any]) -> dict[str, Any]:
     early, delays = [], []
     for seed in range(cell["seeds"]):
         alarms = alarms_of(cell, seed)
-        change = change_of(cell)
+        change = change_of(cell["kind"], cell["records"])
         early.append(sum(alarm < change for alarm in alarms))
         after = [alarm - change for alarm in alarms if alarm >= change]
         delays.append(after[0] if after else None)
     return {"early": early, "delays": delays}
 
 
-def change_of(cell: dict[str, Any]) -> int:
-    """Return the record at which a change begins: a sigmoid is above 2 % from half of its width on."""
-    width = KINDS[cell["kind"]] * cell["records"]
-    return int(cell["records"] / 2 - width)
-
-
 def stream_of(cell: dict[str, Any], seed: int) -> Generator:
-    """Return the stream of a seed; of an abrupt change no record before the middle is of the new concept."""
+    """Return the stream of a seed."""
     generator, before, after = CONCEPTS[cell["stream"]]
-    width = KINDS[cell["kind"]] * cell["records"]
-    return open_generator(
-        "drift",
-        before=open_generator(generator, seed=2 * seed + 1, **before),
-        after=open_generator(generator, seed=2 * seed + 2, **after),
-        # The generator counts records from 1 on, and half of those at the position are new.
-        position=cell["records"] / 2 + (0.0 if width else 0.5),
-        width=width or AT_ONCE,
-        seed=seed + 1,
-    )
+    return changing_stream((generator, before), (generator, after), cell["kind"], cell["records"], seed)
 
 
 def alarms_of(cell: dict[str, Any], seed: int) -> list[int]:
@@ -174,7 +154,7 @@ def figures(rows: Sequence[Row]) -> dict[str, Any]:
     delays = [delay for row in rows for delay in row["delays"]]
     detected = [delay for delay in delays if delay is not None]
     early = [n for row in rows for n in row["early"]]
-    calm = sum(change_of(dict(row)) * len(row["early"]) for row in rows)
+    calm = sum(change_of(row["kind"], row["records"]) * len(row["early"]) for row in rows)
     return {
         "delay": statistics.median(detected) if detected else None,
         "missed": round(1 - len(detected) / len(delays), 3) if delays else None,

@@ -19,8 +19,8 @@ from core.events import InputsChanged
 from core.model.model import Model
 from core.model_table import ON_REQUEST, ModelTable
 from core.spec import Spec
-from core.streams.base import open_generator
 from streamapp.lab.experiments.base import Report, Row, Size
+from streamapp.lab.experiments.drift.concept_change import KINDS, change_of, changing_stream
 
 TITLE = (
     "Input detector: false alarms, delays and misses without labels, and the gain of labels after an alarm"
@@ -42,8 +42,6 @@ MOVING: Final[dict[str, tuple[str, str, dict[str, Any], dict[str, Any]]]] = {
 """The same for a change of inputs and concept."""
 
 ALPHAS: Final = (0.5, 0.01)
-KINDS: Final = {"abrupt": 0.0, "gradual": 0.1}
-"""Width of the change, as a share of the stream."""
 BATCH_ROWS: Final = 4096
 LIMIT: Final = 0.02
 OPEN: Final = {"closed": (0, 1.0), "a fifth of 1,000": (1000, 0.2), "all of 200": (200, 1.0)}
@@ -93,14 +91,7 @@ def run_of(cell: dict[str, Any], seed: int) -> tuple[list[int], np.ndarray[Any, 
     """Return the records of alarms, bool[n] of right answers, and the number of labels."""
     before, after, first_options, second_options = (CALM | MOVING)[cell["stream"]]
     n = cell["records"]
-    stream = open_generator(
-        "drift",
-        before=open_generator(before, seed=2 * seed + 1, **first_options),
-        after=open_generator(after, seed=2 * seed + 2, **second_options),
-        position=n / 2,
-        width=max(KINDS[cell["kind"]] * n, 1.0),
-        seed=seed + 1,
-    )
+    stream = changing_stream((before, first_options), (after, second_options), cell["kind"], n, seed)
     table = ModelTable()
     model = table.add(Model.create(spec_of(cell, seed), stream.schema))
     alarms, hits, first, labels = [], [], 0, 0
@@ -152,7 +143,7 @@ def detection_of(row: Row) -> dict[str, Any]:
     All alarms on streams whose inputs never change are false, else those before the change.
     """
     is_moving = row["stream"] in MOVING
-    change = row["records"] * (0.5 - KINDS[row["kind"]])
+    change = change_of(row["kind"], row["records"])
     early = [any(not is_moving or alarm < change for alarm in alarms) for alarms in row["alarms"]]
     delays = [next((alarm - change for alarm in alarms if alarm >= change), None) for alarms in row["alarms"]]
     detected = [delay for delay in delays if delay is not None]
