@@ -18,6 +18,8 @@ NOT_YET = {  # errors for a topic that the broker is still setting up
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError._NOENT,  # no leader
+    KafkaError.UNKNOWN_LEADER_EPOCH,  # a broker that has its leadership later than the controllers
+    KafkaError.FENCED_LEADER_EPOCH,
 }
 NO_COORDINATOR_YET = {
     KafkaError.NOT_COORDINATOR,

@@ -57,6 +57,7 @@ def test_so_does_who_trims_the_journal(broker: Any, prefix: str) -> None:
                 KafkaError.NOT_LEADER_FOR_PARTITION,
                 KafkaError.UNKNOWN_TOPIC_OR_PART,
                 KafkaError.LEADER_NOT_AVAILABLE,
+                KafkaError.UNKNOWN_LEADER_EPOCH,
             )
         return bool(ends)
 
