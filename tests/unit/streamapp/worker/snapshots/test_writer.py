@@ -37,10 +37,10 @@ class Story:
         self.positions = 0
         self.now = 0.0
 
-    def add(self, base: Base | None = None, incarnation: int = 1) -> None:
-        self.writer.add(0, base or Base(), incarnation)
-        self.writer.live(0)
-        self.writer.moved(0)
+    def add(self, base: Base | None = None, incarnation: int = 1, number: int = 0) -> None:
+        self.writer.add(number, base or Base(), incarnation)
+        self.writer.live(number)
+        self.writer.moved(number)
 
     async def until(self, true: Callable[[], object]) -> None:
         async with asyncio.timeout(60):
@@ -165,9 +165,7 @@ def test_no_partition_waits_while_others_are_written_twice() -> None:
         s.table.write = slow  # type: ignore[method-assign]
         for number in range(3):
             s.journal.ends[number] = 1
-            s.writer.add(number, Base(), 1)
-            s.writer.moved(number)
-            s.writer.live(number)
+            s.add(number=number)
         for number in range(3):
             await cut(number)
         await s.until(lambda: len(written) > 20)
@@ -296,9 +294,7 @@ def test_partitions_that_cannot_be_written_hold_up_no_other(monkeypatch: pytest.
         s.table.write = refused  # type: ignore[method-assign]
         for number in range(3):
             s.journal.ends[number] = 1
-            s.writer.add(number, Base(), 1)
-            s.writer.moved(number)
-            s.writer.live(number)
+            s.add(number=number)
             s.writer.note([(number, 0)], 5.0, 1000.0)
         await s.until(lambda: s.writer.due(1000.0) == [0, 1, 2])
         for number in range(3):
