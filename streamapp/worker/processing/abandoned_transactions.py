@@ -3,13 +3,15 @@
 Until the broker aborts it after `transaction.timeout.ms`, the open transaction of a dead worker hides two
 things: from read_committed consumers all later records of the partitions it wrote to, and the offsets of the
 group that it was about to commit. The worker that gets the partitions aborts it at once, by taking over the
-dead worker's transactional id. If that worker was not dead (only frozen, or restarting), its transaction is
-aborted like any failed transaction, and it joins the group again; its commit would have been fenced anyway.
+dead worker's transactional id; while the coordinator is away, it tries again until that is done or the dead
+worker is back. If that worker was not dead (only frozen, or restarting), its transaction is aborted like any
+failed transaction, and it joins the group again; its commit would have been fenced anyway.
 """
 
 from __future__ import annotations
 
 import logging
+import queue
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -23,12 +25,17 @@ from streamapp.worker.outputs.record_sizes import OutputLimits
 from streamapp.worker.outputs.senders import transactional_sender
 from topics.clients.consumer_group import static_members_of
 from topics.definitions import TopicNames
-from topics.errors import TopicsError
+from topics.errors import AbortedError, TopicsError
 
 logger = logging.getLogger(__name__)
 
 TIMEOUT_S: Final = 20.0
-"""Time for one attempt; without one, the broker ends the transaction after `transaction.timeout.ms`."""
+"""Time for one attempt, which waits for the coordinator; then the members of the group are read again."""
+
+FIRST_PAUSE_S: Final = 0.1
+"""Pause after a failed attempt, doubled each time: an attempt may also fail at once."""
+
+LONGEST_PAUSE_S: Final = 10.0
 
 UNKNOWN: Final = (KafkaException, TopicsError, TimeoutError)
 
@@ -36,15 +43,25 @@ UNKNOWN: Final = (KafkaException, TopicsError, TimeoutError)
 class AbandonedTransactions:
     """Remembers the members of the group, and aborts the transactions of those that have left it."""
 
-    def __init__(self, own: str, members: Callable[[], set[str]], end: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        own: str,
+        members: Callable[[], set[str]],
+        end: Callable[[str], None],
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> None:
         """`own`: the name of this worker; `members`: returns the members of the group; `end`: aborts the
-        transaction of the worker with a name. Both calls wait for the broker.
+        transaction of the worker with a name (AbortedError: not yet); `stopped`: whether this worker is
+        ending. `members` and `end` wait for the broker.
         """
         self._own = own
         self._members = members
         self._end = end
+        self._stopped = stopped
         self._seen: set[str] = set()
-        self._lock = threading.Lock()
+        self._left_open: set[str] = set()  # workers whose transactions are still to be aborted
+        self._checks: queue.SimpleQueue[bool] = queue.SimpleQueue()  # `abort` of each
+        self._thread: threading.Thread | None = None
 
     @classmethod
     def of(
@@ -61,38 +78,64 @@ class AbandonedTransactions:
             with closing(sender):
                 sender.open()
 
-        return cls(own, lambda: static_members_of(kafka, settings.application_id), end)
+        return cls(own, lambda: static_members_of(kafka, settings.application_id), end, stopped)
 
     def check(self, *, abort: bool) -> None:
-        """Look, in a thread, for members that have left; `abort`: abort their transactions."""
-        threading.Thread(
-            target=self.check_now, args=(abort,), name="abandoned-transactions", daemon=True
-        ).start()
+        """Look, in a thread, for members that have left; `abort`: abort their transactions, however long
+        that takes.
+        """
+        self._checks.put(abort)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="abandoned-transactions", daemon=True)
+            self._thread.start()
 
-    def check_now(self, abort: bool) -> None:
-        """Do the work of `check` in this thread; return at once if another thread is doing it."""
-        if not self._lock.acquire(blocking=False):
-            return  # another thread does it, and may wait seconds for the broker
+    def _run(self) -> None:
+        """Make the checks; repeat one that is not done, until it is or the next one comes."""
+        while True:
+            abort = self._checks.get()
+            pause = FIRST_PAUSE_S
+            while not self.check_now(abort) and not self._stopped():
+                try:
+                    abort = self._checks.get(timeout=pause) or abort
+                    pause = FIRST_PAUSE_S
+                except queue.Empty:
+                    pause = min(2 * pause, LONGEST_PAUSE_S)
+
+    def check_now(self, abort: bool) -> bool:
+        """Do the work of `check` once, in this thread; return whether nothing is left to abort."""
         try:
             here = self._members()
-            gone, self._seen = self._seen - here - {self._own}, here
-            for name in sorted(gone) if abort else ():
-                self._abort_of(name)
+            if abort:
+                self._left_open |= self._seen - here - {self._own}
+            self._seen = here
+            for name in sorted(self._left_open):
+                if self._is_over(name):
+                    self._left_open.remove(name)
         except UNKNOWN as error:
             logger.warning(
                 "the members of the group are not known, so no other worker's transaction is ended: %s", error
             )
-        finally:
-            self._lock.release()
+            return not (abort or self._left_open)
+        return not self._left_open
 
-    def _abort_of(self, name: str) -> None:
+    def _is_over(self, name: str) -> bool:
+        """Abort the transaction of a worker that has left; return False if a later attempt is needed.
+
+        It is over, too, if the worker is back or the broker refuses: nothing can be gained by waiting.
+        """
         if name in self._members():
-            return  # the worker has joined again, and its transaction may be a new one
+            return True  # the worker has joined again, and its transaction may be a new one
         try:
             self._end(name)
+        except AbortedError as error:
+            logger.warning(
+                "the transaction of worker %s, which has left the group, is not ended yet: %s", name, error
+            )
+            return False
         except TopicsError as error:  # the broker aborts it after transaction.timeout.ms
             logger.warning(
                 "the transaction of worker %s, which has left the group, stays open: %s", name, error
             )
         else:
             logger.info("worker %s has left the group; its open transaction is aborted", name)
+        return True
