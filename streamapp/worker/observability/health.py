@@ -66,12 +66,25 @@ class Check:
 
 
 @dataclass(slots=True)
+class RestoreReport:
+    """How far one restore of a partition is; written in its thread.
+
+    Each attempt has its own report, so that one that was abandoned cannot replace a newer status.
+    """
+
+    how_far: str = ""  # empty: nothing is done yet
+
+    def note(self, how_far: str) -> None:
+        self.how_far = how_far
+
+
+@dataclass(slots=True)
 class Health:
     """The state that health checks read.
 
     Plain attributes, written in the event loop and read in the web server's thread.
 
-    Only `how_far` is written in other threads.
+    Only a `RestoreReport` is written in other threads.
     """
 
     max_beat_age: float = 30.0  # seconds the event loop may be held
@@ -97,15 +110,17 @@ class Health:
     reading: str = ""  # current activity between the assignment and the first restore
     stopping: bool = False
     partitions: dict[int, PartitionStatus] = field(default_factory=dict)  # those assigned
-    how_far: dict[int, str] = field(default_factory=dict)
-    """The progress of restores, by partition; some of them may not be assigned any more, or be live."""
+    restores: dict[int, RestoreReport] = field(default_factory=dict)
+    """The newest restore of each partition that is not known to wait; it may have ended."""
 
     def statuses(self) -> dict[int, PartitionStatus]:
         """Return the status of each assigned partition, with the progress of its restore."""
         statuses = {}
         for number, status in sorted([*self.partitions.items()]):
-            how_far = self.how_far.get(number) if status.is_coming else None
-            statuses[number] = status if how_far is None else PartitionStatus(Stage.RESTORING, how_far)
+            report = self.restores.get(number) if status.is_coming else None
+            if report is not None and (how_far := report.how_far):
+                status = PartitionStatus(Stage.RESTORING, how_far)
+            statuses[number] = status
         return statuses
 
     async def keep_beating(self) -> None:
@@ -160,16 +175,14 @@ class Health:
         if self.lag_since is not None:
             self.lag_since = self.clock()
 
-    def restores(self, partition: int, how_far: str) -> None:
-        """Note the progress of a restore; called in its thread, perhaps after the partition was revoked.
-
-        The status itself is left alone: this thread might replace one that is newer.
-        """
-        self.how_far[partition] = how_far
+    def new_restore(self, partition: int) -> RestoreReport:
+        """Return the report of a restore that begins; it replaces that of an earlier one."""
+        report = self.restores[partition] = RestoreReport()
+        return report
 
     def coming(self, partition: int, status: PartitionStatus) -> None:
         """Note that a partition is not live yet, and has made no progress."""
-        self.how_far.pop(partition, None)
+        self.restores.pop(partition, None)
         self.partitions[partition] = status
 
     def liveness(self) -> list[Check]:

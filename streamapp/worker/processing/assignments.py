@@ -16,7 +16,6 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from typing import Final
 
 from streamapp.errors import LocalCopyError, NotYetError
@@ -95,7 +94,7 @@ class Assignments:
         for state in self._partitions.values():
             state.live = False
         self._health.partitions = dict.fromkeys(sorted(keep), PartitionStatus(Stage.RESTORING))
-        self._health.how_far.clear()
+        self._health.restores.clear()
         self._health.assigned = True
         self._health.reading = ""
         logger.info("assigned partitions %s", sorted(keep))
@@ -118,7 +117,7 @@ class Assignments:
             kept_positions,
             chunks,
             abandoned.is_set,
-            RestoreProgress(partition, partial(self._health.restores, partition)),
+            RestoreProgress(partition, self._health.new_restore(partition).note),
             membership,
         )
         self.restoring[partition] = request.progress

@@ -128,30 +128,37 @@ def test_a_worker_whose_token_cannot_be_renewed_is_not_ready_and_lives() -> None
 
 def test_progress_of_a_restore_never_replaces_a_newer_status() -> None:
     """The thread of an abandoned restore reports while the partition goes live from another restore."""
-
-    class GoesLive(dict[int, PartitionStatus]):
-        """The event loop goes on as soon as the thread has read a status."""
-
-        def get(self, number: int, default: object = None) -> object:  # type: ignore[override]
-            status = dict.get(self, number)
-            self[number] = PartitionStatus(Stage.LIVE)
-            return status
-
     health, _ = healthy()
-    health.partitions = GoesLive({0: PartitionStatus(Stage.RESTORING)})
-    health.restores(0, "replayed 1 of 2 records")
-    health.partitions.get(0)
-    assert dict(health.partitions) == {0: PartitionStatus(Stage.LIVE)}
+    health.partitions = {0: PartitionStatus(Stage.RESTORING)}
+    abandoned = health.new_restore(0)
+    health.new_restore(0)
+    health.partitions[0] = PartitionStatus(Stage.LIVE)
+    abandoned.note("replayed 1 of 2 records")
+    assert health.statuses() == {0: PartitionStatus(Stage.LIVE)}
     assert failed(health.readiness()) == ["assigned"]
 
 
 def test_a_partition_that_waits_again_has_no_progress() -> None:
     health, _ = healthy()
     health.partitions = {0: PartitionStatus(Stage.RESTORING)}
-    health.restores(0, "replayed 1 of 2 records")
+    report = health.new_restore(0)
+    report.note("replayed 1 of 2 records")
     assert str(health.statuses()[0]) == "restoring: replayed 1 of 2 records"
     health.coming(0, PartitionStatus(Stage.WAITS, "no leader is known"))
     assert str(health.statuses()[0]) == "waits: no leader is known"
+
+
+def test_a_late_report_does_not_hide_why_a_partition_waits() -> None:
+    """The thread of an abandoned restore may continue while the next attempt has failed already."""
+    health, _ = healthy()
+    health.partitions = {0: PartitionStatus(Stage.RESTORING)}
+    abandoned = health.new_restore(0)
+    health.coming(0, PartitionStatus(Stage.WAITS, "no leader is known"))
+    abandoned.note("replayed 1 of 2 records")
+    assert str(health.statuses()[0]) == "waits: no leader is known"
+    health.new_restore(0).note("replayed 2 of 2 records")
+    abandoned.note("replayed 1 of 2 records")
+    assert str(health.statuses()[0]) == "restoring: replayed 2 of 2 records"
 
 
 def test_a_disk_that_does_not_answer_is_a_failure_until_it_answers(
