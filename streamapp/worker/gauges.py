@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from core.schema import shared
 from streamapp.worker.observability.health import Health, Stage
 from streamapp.worker.observability.metrics import count, gauge
 from streamapp.worker.processing.task_manager import TaskManager
+from streamapp.worker.snapshots.snapshot_writer import SnapshotWriter
 from streamapp.worker.task.models.eviction.model_memory import ModelMemory
 from streamapp.worker.transport.schema_gate import SchemaGate
 from topics.clients.sender import Sender
@@ -78,6 +80,17 @@ def schema_gauges(gate: SchemaGate, schemas: KnownSchemas) -> Iterator[Metric]:
         "grove_schema_lookup_failures_total",
         "Look-ups of a schema that failed and are repeated (process).",
         schemas.status.failures,
+    )
+
+
+def snapshot_gauges(snapshots: SnapshotWriter) -> Iterator[Metric]:
+    """Yield how much time of learning the newest snapshots lack."""
+    yield gauge(
+        "grove_snapshot_age_seconds",
+        "Seconds since the first change of a live partition that its newest complete snapshot lacks, 0 if it "
+        "lacks none (process).",
+        [((str(number),), age) for number, age in sorted(snapshots.ages(time.monotonic()).items())],
+        "partition",
     )
 
 

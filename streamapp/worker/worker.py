@@ -36,7 +36,7 @@ from streamapp.worker.control import DRAIN
 from streamapp.worker.driver.faust_app import App
 from streamapp.worker.driver.thread_end import CANCELLED_S, cancel_within
 from streamapp.worker.freed_memory import keep_giving_back, limit_arenas
-from streamapp.worker.gauges import memory_counts, sender_gauges, task_gauges, token_gauges
+from streamapp.worker.gauges import memory_counts, sender_gauges, snapshot_gauges, task_gauges, token_gauges
 from streamapp.worker.group_check import check_group
 from streamapp.worker.journal.log import JournalLog
 from streamapp.worker.observability.cgroup_memory import MemoryLimit
@@ -147,6 +147,7 @@ def run_worker(settings: Settings) -> int:
             health.token = lambda: tokens.status
             metrics.watch(lambda: token_gauges(tokens))
         metrics.watch(lambda: task_gauges(manager))
+        metrics.watch(lambda: snapshot_gauges(snapshots))
         metrics.watch(lambda: memory_counts(memory))
         senders = {transactional, outputs}  # one and the same with exactly once
         metrics.watch(lambda: sender_gauges(senders))

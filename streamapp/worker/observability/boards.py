@@ -97,6 +97,13 @@ BOARDS: Final[dict[str, tuple[Row, ...]]] = {
                 _p("Snapshots", "grove_snapshots_total"),
                 _p("Snapshot, cut to complete", "grove_snapshot_seconds", unit="s"),
                 _p("Snapshot bytes", "grove_snapshot_bytes_total", unit="Bps"),
+                _p(
+                    "Age of the newest snapshot",
+                    "grove_snapshot_age_seconds",
+                    by="partition",
+                    unit="s",
+                    mean=True,
+                ),
                 _p("Restores", "grove_restores_total", by="beginning"),
                 _p("Restore of a partition", "grove_restore_seconds", unit="s"),
                 _p(

@@ -28,12 +28,16 @@ class SnapshotSchedule:
     bytes: int = 0  # of records
     dirty_since: float | None = None
     not_before: float = 0.0
+    unsaved_since: float | None = None
+    """When the first change was made that the newest complete snapshot lacks; None: it lacks none."""
 
     def note(self, seconds: float, size: int, now: float) -> None:
         self.compute += seconds
         self.bytes += size
         if self.dirty_since is None:
             self.dirty_since = now
+        if self.unsaved_since is None:
+            self.unsaved_since = now
 
     @property
     def is_dirty(self) -> bool:
@@ -59,3 +63,4 @@ class SnapshotSchedule:
     def written(self, work: float, now: float) -> None:
         """Note that a snapshot is complete, which took `work` seconds of this process."""
         self.not_before = now + REST * work
+        self.unsaved_since = self.dirty_since

@@ -287,6 +287,14 @@ class SnapshotWriter:
             if partition.has_changed and not self._stopped
         ]
 
+    def ages(self, now: float) -> dict[int, float]:
+        """Return for each live partition the seconds since the first change that its newest complete snapshot
+        lacks, 0 if it lacks none; any thread may call this.
+        """
+        live = [(number, state) for number, state in [*self._partitions.items()] if state.live.is_set()]
+        since = [(number, state.schedule.unsaved_since) for number, state in live]
+        return {number: 0.0 if first is None else now - first for number, first in since}
+
     @property
     def disk_failure(self) -> str:
         """Why the disk does not take a part of a snapshot; empty: it does. Any thread may read it."""

@@ -40,3 +40,19 @@ def test_a_costly_snapshot_is_not_followed_by_another_one_at_once() -> None:
     s.note(10.0, 1, 100.0)
     assert not s.is_due(100.0 + 2 * REST - 0.1)
     assert s.is_due(100.0 + 2 * REST)
+
+
+def test_changes_are_unsaved_until_a_snapshot_with_them_is_complete() -> None:
+    s = schedule()
+    assert s.unsaved_since is None
+    s.note(1.0, 1, now=5.0)
+    s.note(1.0, 1, now=6.0)
+    s.cut()
+    assert s.unsaved_since == 5.0
+    s.note(1.0, 1, now=7.0)  # after the cut
+    assert s.unsaved_since == 5.0
+    s.written(0.1, now=8.0)
+    assert s.unsaved_since == 7.0
+    s.cut()
+    s.written(0.1, now=9.0)
+    assert s.unsaved_since is None

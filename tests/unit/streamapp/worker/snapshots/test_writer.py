@@ -316,6 +316,21 @@ def test_partitions_that_cannot_be_written_hold_up_no_other(monkeypatch: pytest.
     run(story)
 
 
+def test_the_age_of_a_snapshot_counts_from_the_first_change_that_it_lacks() -> None:
+    async def story(s: Story) -> None:
+        s.add()
+        s.add(number=1)
+        assert s.writer.ages(100.0) == {0: 0.0, 1: 0.0}
+        await s.begin(ListCut({"a": b"1"}))
+        assert s.writer.ages(s.now + 7.0) == {0: 7.0, 1: 0.0}
+        s.writer.committed(0, await s.ready(), s.now)
+        assert s.writer.ages(s.now + 7.0) == {0: 0.0, 1: 0.0}
+        s.writer.pause()
+        assert s.writer.ages(s.now) == {}
+
+    run(story)
+
+
 def test_a_dropped_partition_gives_up_its_snapshot() -> None:
     async def story(s: Story) -> None:
         s.add()
