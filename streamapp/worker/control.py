@@ -7,7 +7,7 @@ requests a restart of all:
     <state.dir>/<name>/lock            process id of a worker
     <state.dir>/<name>-parent/lock     process id of a parent
     <state.dir>/<name>-parent/workers  how many workers it shall have; it removes the file when that is so
-    <state.dir>/<name>-parent/restart  exists until it has restarted its workers one by one
+    <state.dir>/<name>-parent/restart  exists until it has restarted its workers, or has a reason not to
     <state.dir>/<name>-parent/request  locked by a command until the parent has its request
 
 Without the lock, two commands at once could send two signals for one file: a parent that gets a signal and
@@ -56,7 +56,7 @@ class NotRunningError(StreamappError):
 
 
 class RefusedError(StreamappError):
-    """A parent cannot have the requested number of workers."""
+    """A parent cannot have the requested number of workers, or cannot restart them."""
 
 
 class TooSlowError(StreamappError):
@@ -104,7 +104,7 @@ def restart(settings: Settings, seconds: float) -> str:
         raise NotRunningError(_not_running(settings, name))
     request = settings.state_dir / name / RESTART
     with _alone(request.parent, name, seconds):
-        if request.exists():
+        if (text := _text(request)) is not None and not text.startswith(REFUSED):
             message = f"process {process} ({name}) is restarting its workers already: wait until it is done"
             raise RefusedError(message)
         _write(request, REQUESTED)
@@ -131,6 +131,13 @@ def end_restart(directory: Path, *, tell: bool = True) -> bool:
     `tell`: log why it does not.
     """
     return _remove(directory / RESTART, tell=tell)
+
+
+def refuse_restart(directory: Path, error: StreamappError) -> bool:
+    """Note why a parent ends a restart before all workers are restarted; return whether the disk takes
+    that.
+    """
+    return _note(directory / RESTART, REFUSED + str(error))
 
 
 def wanted_workers(directory: Path) -> int:
@@ -172,12 +179,17 @@ def _write(path: Path, text: str) -> None:
         raise refused(path.parent.parent, error) from error
 
 
-def _note(path: Path, text: str) -> None:
-    """Write a file for a command that waits; a parent runs on without it, or its workers would end."""
+def _note(path: Path, text: str) -> bool:
+    """Write a file for a command that waits; return False, after a log line, if the disk does not take that.
+
+    A parent runs on without it, or its workers would end.
+    """
     try:
         _write(path, text)
     except StreamappError as error:
         logger.warning("%s: %s", path.name, error)
+        return False
+    return True
 
 
 def _remove(path: Path, *, tell: bool = True) -> bool:

@@ -23,7 +23,13 @@ from streamapp.worker.compile_ahead import warm_kernels
 from streamapp.worker.freed_memory import limit_arenas
 from streamapp.worker.task.task_config import TaskConfig
 
-PREPARED: Final = b"p"  # the only byte that a prepared process sends
+PREPARED: Final = b"p"  # the only byte that a prepared process sends; it closes the connection afterwards
+
+PREPARING_S: Final = 600.0
+"""Time to get prepared. Kernels of a new release are compiled meanwhile: one or two minutes of a core."""
+
+READ_S: Final = 20.0
+"""Time in which a prepared process reads its settings, for which it needs a few milliseconds of a core."""
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +39,7 @@ class PreparedWorker:
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         """`environment`: variables from which the process reads settings to prepare for."""
+        self._is_prepared = False
         self._connection, theirs = socket.socketpair()
         with theirs:
             number = theirs.fileno()
@@ -40,20 +47,47 @@ class PreparedWorker:
             self.process = GuardedProcess(command, None, environment=environment, descriptor=number)
 
     def wait_until_prepared(self) -> bool:
-        """Return True when the process is prepared, False when it has ended."""
-        try:
-            return self._connection.recv(1) == PREPARED
-        except OSError:  # it has ended with settings that it has not read, or is closed by now
-            return False
+        """Return True when the process is prepared, False when it has ended; one that hangs is killed."""
+        return self._next_byte() == PREPARED
 
     def become(self, environment: Mapping[str, str]) -> bool:
         """Let the process be the worker with these variables; return whether it lives."""
         try:
+            self._connection.settimeout(READ_S)
             self._connection.sendall(json.dumps(dict(environment)).encode())
             self._connection.shutdown(socket.SHUT_WR)
+        except TimeoutError:
+            self._kill(READ_S)
+            return False
         except OSError:  # it has ended
             return False
         return self.process.status is None
+
+    def wait_until_read(self) -> None:
+        """Return when the process has read the variables of its worker, or has ended; one that hangs is
+        killed.
+        """
+        while self._next_byte():
+            pass
+
+    def _next_byte(self) -> bytes:
+        """Wait for a byte from the process; empty when it has closed its end. Several threads may wait."""
+        seconds = READ_S if self._is_prepared else PREPARING_S
+        try:
+            self._connection.settimeout(seconds)
+            byte = self._connection.recv(1)
+        except TimeoutError:
+            self._kill(seconds)
+            return b""
+        except OSError:  # it has ended with settings that it has not read, or is closed by now
+            return b""
+        self._is_prepared = self._is_prepared or byte == PREPARED
+        return byte
+
+    def _kill(self, seconds: float) -> None:
+        what = "has not read its settings" if self._is_prepared else "is not prepared"
+        logger.error("a prepared process hangs: it %s after %g s, and is killed", what, seconds)
+        self.process.ask_to_stop(kill=True)
 
     def close(self) -> None:
         """Close the connection; a process that still waits for settings ends."""

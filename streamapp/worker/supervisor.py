@@ -3,9 +3,11 @@
 The parent compiles the kernels once, gives every worker its name (`<group.instance.id>-<n>`) and its port
 (`web.port` + n), restarts a dead worker under its name, and answers `/readyz` for all. When all workers are
 ready it prepares one more process, which becomes the next worker that is started: a dead worker is replaced
-without the time for loading. On request it restarts all of them, one by one in this way. A worker whose
-settings are wrong (exit code 64 or 78) would fail again: then all of them are stopped. The number of workers
-can be changed while it runs (`streamapp.worker.control`): surplus workers leave the group.
+without the time for loading. On request it restarts all of them, one by one in this way; if no process can
+be prepared for that, they run on as they are. When the settings of all workers are wrong (exit code 64 or
+78), they would fail again: then the parent ends. If they are wrong for one worker only, such as its directory
+or port, the others run on, and that worker is started again until somebody has removed the cause. The number
+of workers can be changed while it runs (`streamapp.worker.control`): surplus workers leave the group.
 """
 
 from __future__ import annotations
@@ -29,11 +31,13 @@ from streamapp.worker.child_process import GuardedProcess
 from streamapp.worker.compile_ahead import tell_ready
 from streamapp.worker.control import (
     DRAIN,
+    RefusedError,
     begin_restart,
     end_restart,
     fulfil,
     parent_name,
     refuse,
+    refuse_restart,
     wanted_workers,
 )
 from streamapp.worker.observability.logs import configure_logs
@@ -46,7 +50,7 @@ logger = logging.getLogger(__name__)
 
 EXIT_OK: Final = 0
 EXIT_FAILED: Final = 1
-HOPELESS: Final = (64, 78)  # exit codes after which a restart would end the same way
+WRONG: Final = (64, 78)  # exit codes of wrong settings: a restart would end the same way
 # The exit code of a worker that a signal ended before the worker's signal handlers were installed.
 UNBEGUN: Final = (128 + signal.SIGTERM, 128 + DRAIN)
 FIRST_PAUSE: Final = 0.5  # seconds before a worker that died again is restarted; doubled each time
@@ -111,12 +115,23 @@ class Child:
     pause: float = 0.0
     drained: bool = False  # it leaves the group when it ends
     restarting: bool = False  # it was asked to end, and is to run again
+    is_wrong: bool = False  # its settings were wrong when its last process ended
     ending: threading.Event = field(default_factory=threading.Event)
 
     @property
     def name(self) -> str:
         """The worker's name."""
         return str(self.settings.group_instance_id)
+
+    @property
+    def has_started(self) -> bool:
+        """Whether it is ready, or runs for long: a partition that is stopped keeps it from ready."""
+        process = self.process
+        return (
+            process is not None
+            and process.status is None
+            and (time.monotonic() - self.started > SETTLED or ready(self).ok)
+        )
 
     def start(self, prepared: PreparedWorker | None = None) -> GuardedProcess:
         """Start the process, with settings from the environment and with the parent's output streams.
@@ -164,6 +179,7 @@ class Parent:
     _prepared: PreparedWorker | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)  # of `_prepared`
     _is_prepared: threading.Event = field(default_factory=threading.Event)
+    _not_prepared: int = 0  # processes that have ended before they were prepared, or became no worker
 
     def run(self) -> int:
         """Return the exit code when all have ended."""
@@ -259,7 +275,7 @@ class Parent:
     def _run_once(self, child: Child) -> None:
         """Run a worker until it ends; decide what follows."""
         child.started = time.monotonic()
-        prepared = self._take_prepared()
+        prepared = None if child.is_wrong else self._take_prepared()  # it would be lost for the others
         try:
             process = child.start(prepared)
         except OSError as error:  # no memory, processes or descriptors are left for it at the moment
@@ -267,15 +283,18 @@ class Parent:
             return
         if child.ending.is_set():  # a signal came between the check and the start
             process.ask_to_stop(drain=child.drained)
+        if prepared is not None and prepared.process is process:
+            prepared.wait_until_read()
         status = process.wait()
         assert status is not None
         if prepared is not None:
             prepared.close()
+        child.is_wrong = status in WRONG
         if child.ending.is_set():
             self.code = self.code or (EXIT_OK if status in (0, *UNBEGUN) else EXIT_FAILED)
             return
-        if status in HOPELESS:
-            logger.error("worker %s ended with %s: its settings are wrong, stopping all", child.name, status)
+        if child.is_wrong and not any(self._can_run(other) for other in list(self.children)):
+            logger.error("worker %s ended with %s: the settings are wrong, stopping all", child.name, status)
             self.code = status
             self.stop()
             return
@@ -285,7 +304,13 @@ class Parent:
         if time.monotonic() - child.started > SETTLED:
             child.pause = 0.0
         child.restarts += 1
-        self._pause(child, f"ended with {status}")
+        because = " because its settings are wrong (all others run on)" if child.is_wrong else ""
+        self._pause(child, f"ended with {status}{because}")
+
+    @staticmethod
+    def _can_run(child: Child) -> bool:
+        """Whether a worker is not known to have wrong settings; one that has started had them corrected."""
+        return not child.is_wrong or child.has_started
 
     def _pause(self, child: Child, why: str) -> None:
         """Wait before a worker is started again, unless it is to end; the next pause is twice as long."""
@@ -325,6 +350,7 @@ class Parent:
             if not self._note_prepared(prepared, is_there):
                 prepared.close()
                 logger.warning("a prepared process ended with %s", prepared.process.wait())
+                self._not_prepared += 1
                 pause = LONGEST_PAUSE
 
     def _note_prepared(self, prepared: PreparedWorker, is_there: bool) -> bool:
@@ -342,36 +368,55 @@ class Parent:
             return True
 
     def _all_have_started(self) -> bool:
-        """Whether each worker is ready, or runs for long: a partition that is stopped keeps it from ready."""
+        """Whether each worker has started, except those whose settings are wrong."""
         children = list(self.children)
-        return bool(children) and all(
-            child.process is not None and (time.monotonic() - child.started > SETTLED or ready(child).ok)
-            for child in children
-        )
+        return bool(children) and all(child.is_wrong or child.has_started for child in children)
 
     def _restart_all(self) -> None:
-        """Restart the workers one by one; each waits for a prepared process, and for the worker before it."""
+        """Restart the workers one by one; note at the end that this is done, or why it is not."""
+        refused = None
         try:
-            for child in list(self.children):
-                if not self._may_restart():
-                    logger.info("worker %s: it is restarted when a process is prepared for it", child.name)
-                if not self._wait_for(self._may_restart):
-                    return
-                process = child.process
-                if child.ending.is_set():
-                    continue
-                logger.info("worker %s: restarting; the next one follows when it is ready", child.name)
-                child.restart()
-                if not self._wait_for(
-                    lambda child=child, process=process: (  # type: ignore[misc]
-                        child.ending.is_set() or (child.process is not process and ready(child).ok)
-                    )
-                ):
-                    return
-            logger.info("all workers are restarted")
+            refused = self._restart_each()
         finally:
-            if not end_restart(self.directory):  # while the file is there, further restarts are refused
+            # While the file is there, further restarts are refused.
+            is_told = refuse_restart(self.directory, refused) if refused else end_restart(self.directory)
+            if not is_told:
                 self._wait_for(lambda: end_restart(self.directory, tell=False))
+
+    def _restart_each(self) -> RefusedError | None:
+        """Restart the workers; each waits for a prepared process, and for the worker before it.
+
+        Return an error if no process can be prepared, as after the installation of a broken release.
+        """
+        failures = self._not_prepared
+        for child in list(self.children):
+            if not self._may_restart():
+                logger.info("worker %s: it is restarted when a process is prepared for it", child.name)
+            if not self._wait_for(lambda: self._may_restart() or self._not_prepared > failures):
+                return None
+            if self._not_prepared > failures and not self._may_restart():
+                error = RefusedError(
+                    f"worker {child.name} and the workers after it are not restarted and run on: no process "
+                    "could be prepared for it; its last lines in the log name the cause"
+                )
+                logger.error("%s", error)
+                return error
+            process = child.process
+            if child.ending.is_set():
+                continue
+            if not self._can_run(child):
+                logger.info("worker %s: its settings are wrong, and it is started again anyway", child.name)
+                continue
+            logger.info("worker %s: restarting; the next one follows when it is ready", child.name)
+            child.restart()
+            if not self._wait_for(
+                lambda child=child, process=process: (  # type: ignore[misc]
+                    child.ending.is_set() or (child.process is not process and ready(child).ok)
+                )
+            ):
+                return None
+        logger.info("all workers are restarted")
+        return None
 
     def _may_restart(self) -> bool:
         return self._is_prepared.is_set() if self.spare else self._all_have_started()

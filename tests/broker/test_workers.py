@@ -23,9 +23,10 @@ def pids(parent: WorkerProcess) -> dict[str, int]:
 
 
 def prepared_process(parent: WorkerProcess) -> int:
-    """Process id of a parent's prepared process, without its guard."""
+    """Process id of a parent's prepared process, without its guard; one that is a worker by now is none."""
     commands = {
-        pid: Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0") for pid in descendants(parent.pid)
+        pid: Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        for pid in set(descendants(parent.pid)) - set(pids(parent).values())
     }
     (pid,) = (pid for pid, words in commands.items() if b"--prepared" in words and b"--" not in words)
     return pid
@@ -86,11 +87,14 @@ def test_two_workers_under_a_parent(broker: Broker, tmp_path: Path) -> None:
         assert min(answered) > 0, "the parent's page shows every worker"
 
         replaced = pids(parent)
+        wait_until(lambda: parent.log.count("a process is prepared") == 2, PATIENCE, lambda: parent.log)
+        os.kill(prepared_process(parent), signal.SIGSTOP)  # one that hangs holds up no restart
         assert grove(parent, "worker", "restart") == (0, "parent team-parent has restarted its workers\n")
         assert pids(parent).keys() == replaced.keys()
         assert not set(pids(parent).values()) & set(replaced.values())
         parent.wait_until_ready()
-        assert parent.metric("grove_worker_restarts") == 1, "a restart by request is no death"
+        assert parent.log.count("a prepared process hangs: it has not read its settings") == 1
+        assert parent.metric("grove_worker_restarts") == 2, "of the killed ones; a request is no death"
         assert parent.terminate() == 0
         for pid in pids(parent).values():
             with pytest.raises(ProcessLookupError):
@@ -98,17 +102,39 @@ def test_two_workers_under_a_parent(broker: Broker, tmp_path: Path) -> None:
     assert {echo["id"] for echo in place.read(place.names.predictions)} == {str(i) for i in range(400)}
 
 
-def test_workers_whose_settings_are_wrong_end_their_parent(broker: Broker, tmp_path: Path) -> None:
+def test_a_worker_whose_directory_is_in_use_waits_for_it_while_the_other_runs(
+    broker: Broker, tmp_path: Path
+) -> None:
     place = Installation(
         broker.bootstrap_servers, "held.", 2, tmp_path, module="streamapp worker --workers 2"
     )
     holder = Installation(broker.bootstrap_servers, "holder.", 2, tmp_path)
     with holder.worker("held-1") as other:
         other.wait_until_ready()
-        with place.worker("held", GROVE_WEB_PORT=str(free_ports(3))) as parent:
-            assert parent.wait() == 78
-            assert "its settings are wrong, stopping all" in parent.log
-        assert other.terminate() == 0
+        port = free_ports(3)
+        with place.worker("held", GROVE_WEB_PORT=str(port)) as parent:
+            wait_until(lambda: parent.at(port + 2).page("/readyz")[0] == 200, PATIENCE, lambda: parent.log)
+            said = "worker held-1 ended with 78 because its settings are wrong (all others run on)"
+            wait_until(lambda: said in parent.log, PATIENCE, lambda: parent.log)
+            status, text = parent.page("/readyz?verbose")
+            assert status == 503
+            assert "[-]held-1" in text
+            assert "[+]held-2 ok" in text
+            assert other.terminate() == 0
+            parent.wait_until_ready()
+            assert parent.terminate() == 0
+
+
+def test_workers_whose_settings_are_wrong_end_their_parent(broker: Broker, tmp_path: Path) -> None:
+    place = Installation(
+        broker.bootstrap_servers, "wrong.", 2, tmp_path, module="streamapp worker --workers 2"
+    )
+    for n in (1, 2):
+        (tmp_path / "state" / f"wrong-{n}").parent.mkdir(exist_ok=True)
+        (tmp_path / "state" / f"wrong-{n}").write_text("a file in place of a directory")
+    with place.worker("wrong", GROVE_WEB_PORT=str(free_ports(3))) as parent:
+        assert parent.wait() == 78
+        assert "ended with 78: the settings are wrong, stopping all" in parent.log
 
 
 def test_no_worker_outlives_a_parent_that_is_killed(broker: Broker, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Names and ports of several workers."""
 
 import errno
+import math
 import os
 import queue
 import signal
@@ -14,6 +15,7 @@ import pytest
 
 from streamapp.errors import SettingsError, StateDirectoryError
 from streamapp.settings import Settings
+from streamapp.worker import control, prepared_worker
 from streamapp.worker.control import (
     DRAIN,
     REQUESTED,
@@ -26,6 +28,7 @@ from streamapp.worker.control import (
     fulfil,
     parent_name,
     refuse,
+    refuse_restart,
     restart,
     scale,
     wanted_workers,
@@ -34,6 +37,7 @@ from streamapp.worker.prepared_worker import PreparedWorker
 from streamapp.worker.state_directory import StateDirectory
 from streamapp.worker.supervisor import Child, Parent, run_workers, worker_settings
 from streamapp.worker.worker import run_worker, with_port
+from tests.broker.workers import wait_until
 from tests.disks import fill, read_only, small_disk
 
 
@@ -92,9 +96,15 @@ def test_without_a_name_the_host_gives_it(monkeypatch: pytest.MonkeyPatch) -> No
 class Stopped:
     """A process that ends with a status as soon as it is asked to."""
 
+    ok = False  # whether its page tells that it is ready
+
     def __init__(self, status: int) -> None:
         self.asked = threading.Event()
         self._status = status
+
+    @property
+    def status(self) -> int | None:
+        return self._status if self.asked.is_set() else None
 
     def ask_to_stop(self, kill: bool = False, *, drain: bool = False) -> None:
         self.asked.set()
@@ -233,6 +243,149 @@ def test_a_prepared_process_that_has_ended_becomes_no_worker() -> None:
     assert prepared.process.wait() == 78
     assert not prepared.become({})
     prepared.close()
+
+
+def child_of(prepared: PreparedWorker) -> int:
+    """Process id of a prepared process, which its guard has started, and which runs its own command."""
+    guard = prepared.process.group
+    children = Path(f"/proc/{guard}/task/{guard}/children")
+
+    def is_there() -> bool:
+        words = children.read_text().split()
+        return bool(words) and b"--" not in Path(f"/proc/{words[0]}/cmdline").read_bytes().split(b"\0")
+
+    wait_until(is_there, 60, str, every=0.001)
+    return int(children.read_text())
+
+
+def test_a_process_that_hangs_before_it_is_prepared_is_killed(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(prepared_worker, "PREPARING_S", 0.5)
+    prepared = PreparedWorker(os.environ)
+    os.kill(child_of(prepared), signal.SIGSTOP)
+    assert not prepared.wait_until_prepared()
+    assert prepared.process.wait() == 128 + signal.SIGKILL
+    assert "a prepared process hangs: it is not prepared after 0.5 s, and is killed" in caplog.text
+    prepared.close()
+
+
+@pytest.mark.parametrize("is_prepared", [True, False])
+def test_a_process_that_hangs_before_it_reads_its_settings_is_killed(
+    is_prepared: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(prepared_worker, "READ_S", 0.5)
+    prepared = PreparedWorker(os.environ)
+    child = child_of(prepared)
+    if is_prepared:
+        assert prepared.wait_until_prepared()
+    else:
+        monkeypatch.setattr(prepared_worker, "PREPARING_S", 0.5)
+    os.kill(child, signal.SIGSTOP)
+    assert prepared.become({"GROVE_WEB_PORT": "7000"}), "its end is not known yet"
+    prepared.wait_until_read()
+    assert prepared.process.wait() == 128 + signal.SIGKILL
+    assert caplog.text.count("a prepared process hangs") == 1
+    prepared.close()
+
+
+def test_a_restart_for_which_no_process_can_be_prepared_leaves_the_workers_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A release that cannot start is no reason to end workers of the release before."""
+    monkeypatch.setattr("streamapp.worker.supervisor.environment_of", lambda _: {"GROVE_WEB_PORT": "none"})
+    settings = Settings(group_instance_id="pod", state_dir=tmp_path)
+    with StateDirectory(tmp_path, parent_name(settings)) as directory:
+        (directory.path / RESTART).write_text(REQUESTED)
+        assert begin_restart(directory.path)
+        parent = Parent(settings, 1, True, directory.path)
+        worker = Stopped(0)
+        parent.children = [Child(settings, worker, started=-math.inf)]  # type: ignore[arg-type]
+        preparing = threading.Thread(target=parent._keep_prepared)
+        preparing.start()
+        parent._restart_all()
+        assert not worker.asked.is_set()
+        parent._stopping.set()
+        preparing.join()
+        with pytest.raises(RefusedError, match="pod and the workers after it are not restarted and run on"):
+            await_restart(settings, directory.path)
+        assert not (directory.path / RESTART).exists()
+
+
+def await_restart(settings: Settings, directory: Path) -> None:
+    """Wait as `grove worker restart` does, which has requested the restart."""
+    name = parent_name(settings)
+    control._wait_for_parent(settings.state_dir, name, os.getpid(), directory / RESTART, 60.0)
+
+
+def test_a_refusal_that_no_command_has_read_hinders_no_restart(tmp_path: Path) -> None:
+    settings = Settings(group_instance_id="pod", state_dir=tmp_path)
+    begun = threading.Event()
+
+    def on_signal(*_: object) -> None:
+        assert begin_restart(directory.path)
+        begun.set()
+        assert end_restart(directory.path)
+
+    before = signal.signal(DRAIN, on_signal)
+    try:
+        with StateDirectory(tmp_path, parent_name(settings)) as directory:
+            assert refuse_restart(directory.path, RefusedError("no process could be prepared"))
+            assert restart(settings, 60.0) == "parent pod-parent"
+            assert begun.is_set()
+    finally:
+        signal.signal(DRAIN, before)
+
+
+class Ends:
+    """Processes of workers, which end with given statuses, one after another, or run until they are asked."""
+
+    def __init__(self, statuses: dict[str, list[int]], monkeypatch: pytest.MonkeyPatch) -> None:
+        self.started: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._statuses = statuses
+        monkeypatch.setattr("streamapp.worker.supervisor.FIRST_PAUSE", 0.0)
+        monkeypatch.setattr("streamapp.worker.supervisor.ready", lambda child: child.process)
+        monkeypatch.setattr(Child, "start", lambda child, _: self._start(child))
+
+    def _start(self, child: Child) -> Stopped:
+        left = self._statuses[child.name]
+        child.process = process = Stopped(left.pop(0) if left else 0)  # type: ignore[assignment]
+        process.ok = not left  # the last one runs
+        if left:
+            process.asked.set()
+        self.started.put(child.name)
+        return process
+
+
+def test_wrong_settings_of_one_worker_end_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """For example, its directory cannot be written, or another program has its port."""
+    parent = Parent(Settings(group_instance_id="p", state_dir=tmp_path), 2, True, tmp_path)
+    ends = Ends({"p-1": [0], "p-2": [78, 78, 78, 0]}, monkeypatch)
+    parent.scale(2)
+    assert sorted(ends.started.get(timeout=60) for _ in range(5)) == ["p-1"] + ["p-2"] * 4
+    assert not parent._stopping.is_set()
+    assert not parent.children[0].process.asked.is_set()  # type: ignore[union-attr]
+    text = "worker p-2 ended with 78 because its settings are wrong (all others run on), starting it again"
+    assert caplog.text.count(text) == 3
+    parent.stop()
+    for _, thread in list(parent._running.values()):
+        thread.join(60)
+    assert parent.code == 0
+
+
+@pytest.mark.parametrize("status", [64, 78])
+def test_wrong_settings_of_all_workers_end_the_parent(
+    status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    parent = Parent(Settings(group_instance_id="p", state_dir=tmp_path), 3, True, tmp_path)
+    Ends({f"p-{n}": [status] * 1_000_000 for n in (1, 2, 3)}, monkeypatch)
+    parent.scale(3)
+    for _, thread in list(parent._running.values()):
+        thread.join(60)
+    assert parent.code == status
+    assert f"ended with {status}: the settings are wrong, stopping all" in caplog.text
 
 
 def test_a_process_that_is_killed_before_it_reads_its_settings_is_prepared_no_more() -> None:
