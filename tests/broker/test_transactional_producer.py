@@ -1,0 +1,231 @@
+"""A real broker takes the transactions of our own producer as it takes those of librdkafka's."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import NewTopic
+
+from streamapp.embedded import EmbeddedBroker
+from streamapp.worker.processing.transactions import group_metadata
+from streamapp.worker.transport.membership import Membership
+from tests.broker.kafka_log import read_topic
+from tests.conftest import Broker
+from topics.clients import admin
+from topics.clients.cluster import Cluster
+from topics.clients.transactional_sender import TransactionalSender
+from topics.columns.records import Headers
+from topics.errors import AbortedError, FencedError
+from topics.producing.offset_requests import GroupMember
+from topics.producing.transactional_producer import TransactionalProducer
+
+pytestmark = pytest.mark.broker
+
+PARTITIONS = 3
+LIMIT = 20_000
+HEADERS: list[Headers] = [[("name", b"content"), ("other", b"")], [], [("name", None)]]
+
+
+def made_topic(kafka: dict[str, Any]) -> str:
+    name = f"own-{uuid.uuid4().hex[:8]}"
+    cluster = Cluster(kafka)
+    made = NewTopic(name, PARTITIONS, 1, config={"max.message.bytes": str(LIMIT)})
+    cluster.client.create_topics([made])[name].result()
+    admin.wait_until_ready(cluster, [name])
+    return name
+
+
+@pytest.fixture
+def kafka(broker: Broker) -> dict[str, Any]:
+    return {"bootstrap.servers": broker.bootstrap_servers}
+
+
+@pytest.fixture
+def topic(kafka: dict[str, Any]) -> str:
+    return made_topic(kafka)
+
+
+@pytest.fixture
+def producers() -> Iterator[list[Any]]:
+    """Producers that are closed after the test."""
+    opened_here: list[Any] = []
+    yield opened_here
+    for producer in opened_here:
+        producer.close()
+
+
+def opened(producers: list[Any], kafka: dict[str, Any], name: str, **named: Any) -> TransactionalProducer:
+    producer = TransactionalProducer(kafka, name, **named)
+    producers.append(producer)
+    producer.open()
+    return producer
+
+
+def rows_of(kafka: dict[str, Any], topic: str) -> list[Any]:
+    return [
+        (message.partition(), message.key(), message.value(), message.timestamp()[1], message.headers())
+        for message in read_topic(kafka, topic)
+    ]
+
+
+def values_of(kafka: dict[str, Any], topic: str) -> list[bytes | None]:
+    return [message.value() for message in read_topic(kafka, topic)]
+
+
+def positions_of(kafka: dict[str, Any], group: str, topic: str) -> list[tuple[int, str]]:
+    consumer = Consumer({**kafka, "group.id": group})
+    places = [TopicPartition(topic, number) for number in range(PARTITIONS)]
+    committed = consumer.committed(places, timeout=20)
+    consumer.close()
+    return [(position.offset, position.metadata or "") for position in committed]
+
+
+@pytest.mark.parametrize("compression", ["none", "lz4"])
+def test_both_producers_leave_the_same_records_and_offsets(
+    kafka: dict[str, Any], producers: list[Any], compression: str
+) -> None:
+    results = []
+    for kind in (TransactionalSender, TransactionalProducer):
+        topic = made_topic(kafka)
+        producer: Any = kind(kafka | {"compression.type": compression, "batch.size": 1000}, topic)
+        producers.append(producer)
+        producer.open()
+        for commit in range(3):
+            n = 300
+            places = (np.arange(n) * 7) % PARTITIONS
+            values = [b"value-%d-%d" % (commit, number) for number in range(n)]
+            producer.send_run(topic, places, values, [b"k%d" % (n % 5)] * n, range(1, n + 1))
+            producer.send_run(topic, 1, [b"a", None, b""], [b"k", None, b""], [1, 2, 3], HEADERS)
+            metadata = {(topic, 0): "topic-id=x"}
+            offsets = {(topic, 0): commit, (topic, 2): 10 + commit}
+            if kind is TransactionalSender:
+                producer.commit(offsets, group_metadata(topic, Membership(-1, "", None)), metadata)
+            else:
+                producer.commit(offsets, GroupMember(topic), metadata)
+        results.append((rows_of(kafka, topic), positions_of(kafka, topic, topic)))
+    assert results[0] == results[1]
+    assert len(results[1][0]) == 3 * 303
+
+
+def test_records_of_an_aborted_transaction_are_not_seen(
+    kafka: dict[str, Any], topic: str, producers: list[Any]
+) -> None:
+    producer = opened(producers, kafka, topic)
+    producer.send_run(topic, 0, [b"first"], [b"k"], [0])
+    producer.commit()
+    producer.send_run(topic, 0, [b"discarded"], [b"k"], [0])
+    producer.flush()
+    producer.abort()
+    producer.open()
+    producer.send_run(topic, 0, [b"not even sent"], [b"k"], [0])
+    producer.abort()
+    producer.open()
+    producer.send_run(topic, 0, [b"second"], [b"k"], [0])
+    producer.commit()
+    producer.commit()
+    assert values_of(kafka, topic) == [b"first", b"second"]
+
+
+def test_a_producer_whose_id_another_one_has_is_fenced_and_may_open_again(
+    kafka: dict[str, Any], topic: str, producers: list[Any]
+) -> None:
+    old = opened(producers, kafka, topic)
+    old.send_run(topic, 0, [b"old"], [b"k"], [1])
+    old.flush()
+    new = opened(producers, kafka, topic)
+    new.send_run(topic, 0, [b"new"], [b"k"], [1])
+    new.commit()
+    with pytest.raises(FencedError, match=f"transactional.id={topic}: the broker has ended the transaction"):
+        old.commit()
+    with pytest.raises(AbortedError, match="another producer has this id"):
+        old.send_run(topic, 0, [b"old"], [b"k"], [1])
+    old.abort()
+    old.open()
+    old.send_run(topic, 0, [b"again"], [b"k"], [1])
+    old.commit()
+    assert values_of(kafka, topic) == [b"new", b"again"]
+
+
+def test_offsets_of_an_old_generation_are_refused_with_the_records(
+    kafka: dict[str, Any], topic: str, producers: list[Any]
+) -> None:
+    consumer = Consumer({**kafka, "group.id": topic})
+    consumer.subscribe([topic])
+    while not consumer.assignment():
+        consumer.poll(0.1)
+    member = str(consumer.memberid())
+    producer = opened(producers, kafka, topic)
+    for generation, name in ((0, member), (99, member), (1, "nobody")):
+        producer.send_run(topic, 0, [b"zombie"], [b"k"], [1])
+        with pytest.raises(AbortedError, match=r"TxnOffsetCommit: .*(generation|member)"):
+            producer.commit({(topic, 0): 7}, GroupMember(topic, generation, name))
+        producer.abort()
+        producer.open()
+    producer.send_run(topic, 0, [b"member"], [b"k"], [1])
+    producer.commit({(topic, 0): 8}, GroupMember(topic, 1, member))
+    consumer.close()
+    assert values_of(kafka, topic) == [b"member"]
+    assert positions_of(kafka, topic, topic)[0] == (8, "")
+
+
+def test_a_record_that_the_topic_refuses_aborts_its_transaction(
+    kafka: dict[str, Any], topic: str, producers: list[Any]
+) -> None:
+    producer = opened(producers, kafka | {"compression.type": "none"}, topic)
+    producer.offer_run(topic, 0, [bytes(2 * LIMIT)], [b"k"], [0])
+    with pytest.raises(AbortedError, match=r"1 records of .*\[0\] were not delivered: .*too large"):
+        producer.commit()
+    producer.abort()
+    producer.open()
+    producer.offer_run(topic, 0, [b"small"], [b"k"], [0])
+    producer.commit()
+    assert values_of(kafka, topic) == [b"small"]
+
+
+@pytest.mark.parametrize("kill", [False, True])
+def test_a_restart_of_the_broker_within_transactions_loses_and_doubles_nothing(
+    private_broker: EmbeddedBroker, producers: list[Any], kill: bool
+) -> None:
+    """A transaction is committed, or aborted and sent again; its records and offset come together."""
+    kafka = {"bootstrap.servers": private_broker.bootstrap_servers}
+    topic = made_topic(kafka)
+    producer = opened(producers, kafka, topic)
+    is_down, is_over = threading.Event(), threading.Event()
+
+    def restart() -> None:
+        private_broker.stop(kill=kill)
+        is_down.set()
+        private_broker.start()
+        is_over.set()
+
+    restarting = threading.Thread(target=restart)
+    number, committed = 0, 0
+    deadline = time.monotonic() + 120
+    while (not is_over.is_set() or number < 20) and time.monotonic() < deadline:
+        if number == 5 and not restarting.ident:
+            restarting.start()
+        values = [b"%d-%d" % (number, partition) for partition in range(PARTITIONS)]
+        try:
+            producer.send_run(topic, np.arange(PARTITIONS), values, [b"k"] * PARTITIONS, [0] * PARTITIONS)
+            producer.commit({(topic, 0): number + 1}, GroupMember(topic))
+            committed += 1
+        except AbortedError:
+            producer.abort()
+            producer.open()
+            # As a worker does: the committed offset shows whether the transaction counts.
+            if positions_of(kafka, topic, topic)[0][0] != number + 1:
+                continue
+        number += 1
+    restarting.join()
+    assert is_down.is_set()
+    assert committed > 5
+    expected = [b"%d-%d" % (at, partition) for partition in range(PARTITIONS) for at in range(number)]
+    assert values_of(kafka, topic) == expected
+    assert positions_of(kafka, topic, topic)[0][0] == number

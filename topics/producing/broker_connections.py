@@ -1,0 +1,161 @@
+# ruff: noqa: SLF001 - what is read of aiokafka is held by tests/contract/test_transport_aiokafka.py
+"""Broker connections: aiokafka's, with metadata, coordinators and the pauses that brokers ask for."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Literal
+
+from aiokafka import TopicPartition, errors
+from aiokafka.client import AIOKafkaClient, ConnectionGroup, CoordinationType
+
+from topics.errors import BrokerError
+from topics.fetching.connection import connection_arguments
+from topics.fetching.frames import MOST_BYTES, bound_frames
+from topics.producing.transaction_requests import Place
+
+logger = logging.getLogger(__name__)
+
+REQUEST_MS: Final = 10_000
+"""How long a request may be unanswered before its connection counts as dead."""
+
+OLDEST: Final = "2.5"
+"""The oldest Kafka whose brokers have all requests."""
+
+_LOST: Final = (errors.KafkaError, OSError, TimeoutError)
+
+Role = Literal["transaction", "group"]
+_KINDS: Final[Mapping[Role, Any]] = {
+    "transaction": CoordinationType.TRANSACTION,
+    "group": CoordinationType.GROUP,
+}
+
+
+class LostAnswerError(Exception):
+    """A request that was perhaps not sent, or whose answer did not come."""
+
+
+class RefusedLookUpError(Exception):
+    """A look-up of a coordinator that a broker answered with an error code."""
+
+    def __init__(self, code: int) -> None:
+        """Keep the code."""
+        super().__init__(str(code))
+        self.code = code
+
+
+class BrokerConnections:
+    """Connections to the brokers of a cluster; to be used in one event loop."""
+
+    def __init__(self, kafka: Mapping[str, Any]) -> None:
+        """`kafka` holds client properties under librdkafka's names."""
+        self._kafka = kafka
+        self._client: AIOKafkaClient | None = None
+        self._quiet_until: dict[int, float] = {}
+        """Times of the event loop before which a broker gets no request, by its number."""
+
+    async def open(self) -> None:
+        """Connect to the first broker that answers, if not connected; raise LostAnswerError."""
+        if self._client is not None:
+            return
+        client = AIOKafkaClient(
+            **connection_arguments(self._kafka),
+            request_timeout_ms=min(REQUEST_MS, int(self._kafka.get("socket.timeout.ms", REQUEST_MS))),
+        )
+        bound_frames(client, int(self._kafka.get("receive.message.max.bytes", MOST_BYTES)))
+        try:
+            await client.bootstrap()
+        except _LOST as error:
+            await client.close()
+            raise LostAnswerError(str(error)) from error
+        except BaseException:
+            await client.close()
+            raise
+        self._client = client
+
+    async def close(self) -> None:
+        """Close all connections; `open` opens new ones."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    async def send(self, node: int, request: Any, *, to_coordinator: bool = False) -> Any:
+        """Return the answer of a broker; raise LostAnswerError.
+
+        Waits first if the broker has asked for a pause. Raises BrokerError if the broker is too old.
+        """
+        loop = asyncio.get_running_loop()
+        if (pause := self.quiet_until(node) - loop.time()) > 0:
+            await asyncio.sleep(pause)
+        group = ConnectionGroup.COORDINATION if to_coordinator else ConnectionGroup.DEFAULT
+        try:
+            answer = await self._opened.send(node, request, group=group)
+        except (errors.IncompatibleBrokerVersion, NotImplementedError) as error:
+            name = type(request).__name__
+            message = (
+                f"broker {node} must be Kafka {OLDEST} or later, which has {name} as it is sent: {error}"
+            )
+            raise BrokerError(message) from error
+        except (*_LOST, KeyError) as error:  # KeyError: two requests found the same connection broken
+            message = f"broker {node}: {error!r}"
+            raise LostAnswerError(message) from error
+        if (throttle := getattr(answer, "throttle_time_ms", 0)) > 0:
+            self.be_quiet(node, throttle / 1000)
+        return answer
+
+    def be_quiet(self, node: int, seconds: float) -> None:
+        """Send nothing to a broker for this time."""
+        until = asyncio.get_running_loop().time() + seconds
+        self._quiet_until[node] = max(until, self.quiet_until(node))
+
+    def quiet_until(self, node: int) -> float:
+        """Return the time of the event loop from which a broker may get a request."""
+        return self._quiet_until.get(node, 0.0)
+
+    def leader(self, place: Place) -> int | None:
+        """Return the number of the broker that leads a partition, as far as it is known."""
+        leader = self._opened.cluster.leader_for_partition(TopicPartition(*place))
+        return None if leader is None or leader < 0 else int(leader)
+
+    def is_denied(self, topic: str) -> bool:
+        """Whether the brokers do not show the topic to this client."""
+        return topic in self._opened.cluster.unauthorized_topics
+
+    async def look_up_leaders(self, topics: Iterable[str]) -> None:
+        """Request the metadata of these topics, too; a failure leaves the former metadata."""
+        client = self._opened
+        client._topics = client._topics | set(topics)
+        await self.look_up_brokers()
+
+    async def look_up_brokers(self) -> None:
+        """Request the metadata again; a failure leaves the former metadata."""
+        try:
+            await self._opened.force_metadata_update()
+        except _LOST as error:
+            logger.debug("no new metadata: %s", error)
+
+    async def coordinator(self, role: Role, key: str) -> int:
+        """Return the number of the broker that coordinates a transactional id or a group.
+
+        Raises LostAnswerError and RefusedLookUpError.
+        """
+        client = self._opened
+        if client.get_random_node() is None:
+            await self.look_up_brokers()
+            message = "no broker is known"
+            raise LostAnswerError(message)
+        try:
+            return int(await client.coordinator_lookup(_KINDS[role], key))
+        except errors.BrokerResponseError as error:
+            raise RefusedLookUpError(error.errno) from error
+        except (*_LOST, KeyError) as error:
+            raise LostAnswerError(repr(error)) from error
+
+    @property
+    def _opened(self) -> AIOKafkaClient:
+        if self._client is None:
+            message = "the connections are closed"
+            raise LostAnswerError(message)
+        return self._client

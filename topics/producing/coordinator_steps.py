@@ -1,0 +1,185 @@
+"""Coordinator steps: requests to the coordinators of a transaction, repeated until they count."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from confluent_kafka import KafkaError as Codes
+
+from topics.clients.access import Access, denied_kind
+from topics.errors import AbortedError, BrokerError, FencedError
+from topics.producing.broker_connections import (
+    BrokerConnections,
+    LostAnswerError,
+    RefusedLookUpError,
+    Role,
+)
+from topics.producing.offset_requests import GroupMember, OffsetToCommit, TxnOffsetCommit
+from topics.producing.step_errors import FailedProducerError, UnfinishedError, Verdict, verdict_on
+from topics.producing.transaction_requests import (
+    AddOffsets,
+    AddPartitions,
+    EndTxn,
+    InitProducerId,
+    Place,
+    ProducerIdentity,
+    codes_of,
+)
+
+logger = logging.getLogger(__name__)
+
+FIRST_PAUSE_S: Final = 0.005
+"""Pause before a request is repeated. The coordinator refuses the first step of a transaction while it still
+writes the end of the previous one, which takes milliseconds.
+"""
+
+LONGEST_PAUSE_S: Final = 1.0
+"""Each further pause is twice as long, up to this one."""
+
+
+class CoordinatorSteps:
+    """The steps of the transactions of one transactional id, except for the records."""
+
+    def __init__(
+        self,
+        brokers: BrokerConnections,
+        transactional_id: str,
+        timeout_ms: int,
+        access: Access,
+        is_overdue: Callable[[], bool],
+    ) -> None:
+        """`timeout_ms`: the time after which the coordinator aborts a transaction on its own; `is_overdue`:
+        whether there is no reason to wait for the brokers any longer.
+        """
+        self._brokers = brokers
+        self._id = transactional_id
+        self._timeout_ms = timeout_ms
+        self._access = access
+        self._is_overdue = is_overdue
+        self._nodes: dict[Role, int] = {}
+        self._calls = itertools.count(1)
+        self.call: int | None = None
+        """Number of the request whose answer a step waits for, or None."""
+
+    def forget_coordinators(self) -> None:
+        """Look up the coordinators again before the next step."""
+        self._nodes.clear()
+
+    async def init_producer_id(self, seconds: float) -> ProducerIdentity:
+        """Return a new identity; transactions of earlier ones are ended, and their producers fenced.
+
+        All steps take at most `seconds` and raise UnfinishedError, AbortedError, FencedError or BrokerError.
+        """
+        answer = await self._step("InitProducerId", InitProducerId(self._id, self._timeout_ms), seconds)
+        return ProducerIdentity(answer.producer_id, answer.producer_epoch)
+
+    async def add_partitions(
+        self, identity: ProducerIdentity, places: Sequence[Place], seconds: float
+    ) -> None:
+        """Make partitions a part of the transaction, before any record is sent to them."""
+        await self._step("AddPartitionsToTxn", AddPartitions(self._id, identity, places), seconds)
+
+    async def send_offsets(
+        self,
+        identity: ProducerIdentity,
+        member: GroupMember,
+        offsets: Mapping[Place, OffsetToCommit],
+        seconds: float,
+    ) -> None:
+        """Make offsets a part of the transaction; AbortedError if the group has moved on."""
+        deadline = asyncio.get_running_loop().time() + seconds
+        await self._step("AddOffsetsToTxn", AddOffsets(self._id, identity, member.group), seconds)
+        request = TxnOffsetCommit(self._id, identity, member, offsets)
+        left = deadline - asyncio.get_running_loop().time()
+        await self._step("TxnOffsetCommit", request, left, "group", member.group)
+
+    async def end(self, identity: ProducerIdentity, *, committed: bool, seconds: float) -> None:
+        """Commit or abort the transaction; after an UnfinishedError either may have happened."""
+        await self._step("EndTxn", EndTxn(self._id, identity, committed=committed), seconds)
+
+    async def _step(
+        self, step: str, request: Any, seconds: float, role: Role = "transaction", key: str = ""
+    ) -> Any:
+        """Return the answer of the coordinator once it has taken the step."""
+        loop = asyncio.get_running_loop()
+        deadline, pause, reason = loop.time() + seconds, FIRST_PAUSE_S, ""
+        while True:
+            try:
+                async with asyncio.timeout_at(deadline):
+                    outcome = await self._attempt(step, request, role, key)
+            except TimeoutError:
+                raise self._unfinished(step, seconds, reason) from None
+            if not isinstance(outcome, str):
+                return outcome
+            if outcome != reason:
+                level = logging.DEBUG if outcome == _NOT_YET else logging.WARNING
+                logger.log(level, "transactional.id=%s: %s: %s; trying again", self._id, step, outcome)
+                reason = outcome
+            if self._is_overdue():
+                message = "a transaction was not finished before the worker stopped: the broker is away"
+                raise UnfinishedError(message)
+            if loop.time() + pause >= deadline:
+                raise self._unfinished(step, seconds, reason)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE_S)
+
+    async def _attempt(self, step: str, request: Any, role: Role, key: str) -> Any:
+        """Return the answer of the coordinator, or the reason to try again."""
+        self.call = next(self._calls)
+        try:
+            if role not in self._nodes:
+                self._nodes[role] = await self._brokers.coordinator(role, key or self._id)
+            answer = await self._brokers.send(self._nodes[role], request, to_coordinator=True)
+        except LostAnswerError as error:
+            if self._nodes.pop(role, None) is not None:
+                await self._brokers.look_up_brokers()
+            return str(error)
+        except RefusedLookUpError as error:
+            step, codes = "FindCoordinator", [error.code]
+        else:
+            codes = [*codes_of(answer).values()]
+        finally:
+            self.call = None
+        verdict, code = verdict_on(step, codes)
+        if verdict is Verdict.DONE:
+            return answer
+        if verdict is Verdict.LOOK_UP:
+            self._nodes.pop(role, None)
+        if verdict <= Verdict.LOOK_UP:
+            return _NOT_YET if code == Codes.CONCURRENT_TRANSACTIONS else Codes(code).str()
+        raise self._refused(step, verdict, code, key)
+
+    def _refused(self, step: str, verdict: Verdict, code: int, group: str) -> BrokerError:
+        text = Codes(code).str()
+        if verdict is Verdict.FENCED:
+            return FencedError(
+                f"transactional.id={self._id}: the broker has ended the transaction, or another producer has "
+                f"this id ({step}: {text})"
+            )
+        kind = denied_kind(code)
+        if kind == "transactional-id":
+            return BrokerError(self._access.denied(kind, self._id, "Write,Describe"))
+        if kind == "group":
+            return AbortedError(self._access.denied(kind, group, "Read"))
+        if kind == "cluster":
+            return BrokerError(self._access.denied(kind, "", "IdempotentWrite"))
+        message = f"transactional.id={self._id}: {step}: {text}"
+        if code == Codes.INVALID_TRANSACTION_TIMEOUT:
+            remedy = "lower transaction.timeout.ms, or raise the brokers' transaction.max.timeout.ms"
+            return BrokerError(f"{message}: {self._timeout_ms} ms; {remedy}")
+        if verdict is Verdict.ABORT:
+            return AbortedError(message)
+        return FailedProducerError(message)
+
+    def _unfinished(self, step: str, seconds: float, reason: str) -> UnfinishedError:
+        return UnfinishedError(
+            f"transactional.id={self._id}: {step} was not answered within {seconds:.1f} s: "
+            f"{reason or 'the coordinator is silent'}"
+        )
+
+
+_NOT_YET: Final = "the coordinator still ends the previous transaction"

@@ -1,0 +1,63 @@
+"""Offered runs: records that wait to be written, and counts of all that the brokers have not acknowledged."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Final
+
+from topics.producing.batch_encoder import Run, WrittenBatch
+
+MOST_BYTES: Final = 256 << 20
+"""Bytes of records that the brokers have not acknowledged, from which on a producer is full."""
+
+
+class OfferedRuns:
+    """Runs in the order in which they were offered; one thread offers, another one takes."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._runs: list[tuple[str, Run]] = []
+        self._n_written_bytes = 0
+        self.n_bytes = 0
+        """Bytes of the runs that wait to be written."""
+        self.n_records = 0
+        """Number of offered records that the brokers have not acknowledged."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more should be offered."""
+        return self.n_bytes + self._n_written_bytes >= MOST_BYTES
+
+    def offer(self, topic: str, run: Run) -> None:
+        """Add a run at the end."""
+        size = run.n_bytes
+        with self._lock:
+            self._runs.append((topic, run))
+            self.n_bytes += size
+            self.n_records += len(run.values)
+
+    def take(self) -> dict[str, list[Run]]:
+        """Return the runs by topic; they no longer wait."""
+        with self._lock:
+            runs, self._runs, self.n_bytes = self._runs, [], 0
+        by_topic: dict[str, list[Run]] = {}
+        for topic, run in runs:
+            by_topic.setdefault(topic, []).append(run)
+        return by_topic
+
+    def written(self, batches: Sequence[WrittenBatch]) -> None:
+        """Count batches of taken runs until they are acknowledged."""
+        with self._lock:
+            self._n_written_bytes += sum(len(batch.wire) for batch in batches)
+
+    def acknowledged(self, batch: WrittenBatch) -> None:
+        """Stop counting a batch, which the broker has."""
+        with self._lock:
+            self._n_written_bytes -= len(batch.wire)
+            self.n_records -= batch.count
+
+    def clear(self) -> None:
+        """Forget all runs and counts."""
+        with self._lock:
+            self._runs, self.n_bytes, self.n_records, self._n_written_bytes = [], 0, 0, 0

@@ -1,0 +1,120 @@
+"""Offset requests: offsets of a group's member, stored by the group's coordinator for a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from aiokafka.protocol.api import Request, RequestStruct, Response
+from aiokafka.protocol.types import CompactArray, CompactString, Int16, Int32, Int64, Schema, TaggedFields
+
+from topics.producing.transaction_requests import Place, ProducerIdentity
+
+NO_LEADER_EPOCH: Final = -1
+
+_COMPACT: Final = CompactString("utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMember:
+    """A member of a consumer group, for offsets that count only if the member has its place (KIP-447)."""
+
+    group: str
+    generation: int = -1  # -1: the group has no members
+    member: str = ""
+    instance: str | None = None  # the name of a static member
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetToCommit:
+    """A position of a partition, with what is noted with it."""
+
+    position: int
+    metadata: str = ""
+
+
+class _TxnOffsetCommitResponse3(Response):  # type: ignore[misc]
+    API_KEY = 28
+    API_VERSION = 3
+    SCHEMA = Schema(
+        ("throttle_time_ms", Int32),
+        (
+            "topics",
+            CompactArray(
+                ("topic", _COMPACT),
+                (
+                    "partitions",
+                    CompactArray(("partition", Int32), ("error_code", Int16), ("tags", TaggedFields)),
+                ),
+                ("tags", TaggedFields),
+            ),
+        ),
+        ("tags", TaggedFields),
+    )
+
+
+class _TxnOffsetCommit3(RequestStruct):  # type: ignore[misc]
+    API_KEY = 28
+    API_VERSION = 3  # the first one with the member of the group
+    FLEXIBLE_VERSION = True
+    RESPONSE_TYPE = _TxnOffsetCommitResponse3
+    SCHEMA = Schema(
+        ("transactional_id", _COMPACT),
+        ("group_id", _COMPACT),
+        ("producer_id", Int64),
+        ("producer_epoch", Int16),
+        ("generation_id", Int32),
+        ("member_id", _COMPACT),
+        ("group_instance_id", _COMPACT),
+        (
+            "topics",
+            CompactArray(
+                ("topic", _COMPACT),
+                (
+                    "partitions",
+                    CompactArray(
+                        ("partition", Int32),
+                        ("offset", Int64),
+                        ("leader_epoch", Int32),
+                        ("metadata", _COMPACT),
+                        ("tags", TaggedFields),
+                    ),
+                ),
+                ("tags", TaggedFields),
+            ),
+        ),
+        ("tags", TaggedFields),
+    )
+
+
+class TxnOffsetCommit(Request[_TxnOffsetCommit3]):  # type: ignore[misc]
+    """Store offsets that count once the transaction is committed."""
+
+    API_KEY = 28
+
+    def __init__(
+        self,
+        transactional_id: str,
+        identity: ProducerIdentity,
+        member: GroupMember,
+        offsets: Mapping[Place, OffsetToCommit],
+    ) -> None:
+        topics: dict[str, list[Any]] = {}
+        for (topic, partition), offset in offsets.items():
+            row = (partition, offset.position, NO_LEADER_EPOCH, offset.metadata, {})
+            topics.setdefault(topic, []).append(row)
+        self._fields = (
+            transactional_id,
+            member.group,
+            identity.producer,
+            identity.epoch,
+            member.generation,
+            member.member,
+            member.instance,
+            [(topic, rows, {}) for topic, rows in topics.items()],
+            {},
+        )
+
+    def build(self, request_struct_class: type[Any]) -> Any:
+        return request_struct_class(*self._fields)
