@@ -23,6 +23,7 @@ from topics.clients.cluster import Cluster
 from topics.clients.transactional_sender import TransactionalSender
 from topics.columns.records import Headers
 from topics.errors import AbortedError, FencedError
+from topics.producing import transactional_producer
 from topics.producing.offset_requests import GroupMember
 from topics.producing.transactional_producer import TransactionalProducer
 
@@ -187,6 +188,55 @@ def test_a_record_that_the_topic_refuses_aborts_its_transaction(
     producer.offer_run(topic, 0, [b"small"], [b"k"], [0])
     producer.commit()
     assert values_of(kafka, topic) == [b"small"]
+
+
+def test_many_records_are_sent_before_the_commit(
+    kafka: dict[str, Any], topic: str, producers: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transactional_producer, "EARLY_BYTES", 10_000)
+    producer = opened(producers, kafka | {"compression.type": "none", "batch.size": LIMIT // 2}, topic)
+    values = [b"%05d" % number + bytes(95) for number in range(1000)]
+    with producer.gathering():
+        producer.offer_run(topic, 1, values[:500], [None] * 500, [0] * 500)
+        producer.offer_run(topic, 1, values[500:], [None] * 500, [0] * 500)
+        assert producer.n_queued == 1000
+    producer.hand_over()
+    deadline = time.monotonic() + 60
+    while producer.n_queued and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert producer.n_queued == 0
+    producer.commit()
+    assert values_of(kafka, topic) == values
+
+
+def test_a_closed_producer_keeps_no_thread_waiting(
+    private_broker: EmbeddedBroker,
+) -> None:
+    kafka = {"bootstrap.servers": private_broker.bootstrap_servers}
+    topic = made_topic(kafka)
+    producer = TransactionalProducer(kafka, topic)
+    producer.open()
+    private_broker.stop(kill=True)
+    producer.offer_run(topic, 0, [b"lost"], [b"k"], [0])
+    errors: list[AbortedError] = []
+
+    def commit() -> None:
+        try:
+            producer.commit()
+        except AbortedError as error:
+            errors.append(error)
+
+    waiting = threading.Thread(target=commit)
+    waiting.start()
+    while producer.call is None:
+        time.sleep(0.001)
+    producer.close()
+    waiting.join(30)
+    assert [str(error) for error in errors] == ["the producer is closed"]
+    with pytest.raises(AbortedError, match="the producer is closed"):
+        producer.send_run(topic, 0, [b"late"], [b"k"], [0])
+    with pytest.raises(AbortedError, match="the producer is closed"):
+        producer.abort()
 
 
 @pytest.mark.parametrize("kill", [False, True])

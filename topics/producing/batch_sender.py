@@ -47,15 +47,18 @@ class BatchSender:
         add_partitions: AddPartitions,
         failures: DeliveryFailures,
         acknowledged: Callable[[WrittenBatch], None],
+        is_overdue: Callable[[], bool],
     ) -> None:
         """`add_partitions` makes partitions a part of the transaction; `acknowledged` is called for each
-        batch that the broker has.
+        batch that the broker has; `is_overdue`: whether there is no reason to wait for the brokers any
+        longer.
         """
         self._brokers = brokers
         self._id = transactional_id
         self._add_partitions = add_partitions
         self._failures = failures
         self._acknowledged = acknowledged
+        self._is_overdue = is_overdue
         self._queues: dict[Place, deque[WrittenBatch]] = {}
         self._added: set[Place] = set()
         self._in_flight: set[Place] = set()
@@ -81,6 +84,11 @@ class BatchSender:
         self._attempts, self._reason = {}, ""
         self.failure, self._is_stopped = None, False
         self._deadline = asyncio.get_running_loop().time() + seconds
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until the transaction fails."""
+        return max(0.0, self._deadline - asyncio.get_running_loop().time())
 
     @property
     def has_partitions(self) -> bool:
@@ -151,6 +159,10 @@ class BatchSender:
             message = f"{waiting} records were not delivered within transaction.timeout.ms{why}"
             self._fail(AbortedError(message))
             return
+        if self._is_overdue():
+            message = f"a transaction was not finished before the worker stopped: {self._reason}"
+            self._fail(AbortedError(message))
+            return
         new = [place for place in self._queues if place not in self._added]
         if new and "add" not in self._tasks:
             self._begin("add", self._add(new))
@@ -203,13 +215,15 @@ class BatchSender:
         for topic in topics:
             if self._brokers.is_denied(topic):
                 self._fail(self._refused((topic, 0), Outcome(Codes.TOPIC_AUTHORIZATION_FAILED, ""), 0))
-        if any(self._brokers.leader(place) is None for place in self._queues if place[0] in topics):
+        unled = [place for place in self._queues if self._brokers.leader(place) is None]
+        if unled:
+            self._reason = f"{unled[0][0]}[{unled[0][1]}] has no leader"
             await asyncio.sleep(self._pause(_NO_BROKER))
 
     def _pause(self, node: int) -> float:
         """Return the next pause of a broker, twice as long as the one before."""
         attempts = self._attempts[node] = self._attempts.get(node, 0) + 1
-        return min(FIRST_PAUSE_S * 2 ** min(attempts - 1, 10), LONGEST_PAUSE_S)
+        return min(FIRST_PAUSE_S * float(2 ** min(attempts - 1, 10)), LONGEST_PAUSE_S)
 
     async def _send(self, node: int, batches: Sequence[WrittenBatch]) -> None:
         places = [(batch.topic, batch.partition) for batch in batches]

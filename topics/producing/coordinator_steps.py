@@ -106,7 +106,7 @@ class CoordinatorSteps:
     ) -> Any:
         """Return the answer of the coordinator once it has taken the step."""
         loop = asyncio.get_running_loop()
-        deadline, pause, reason = loop.time() + seconds, FIRST_PAUSE_S, ""
+        deadline, pause, reason, is_logged = loop.time() + seconds, FIRST_PAUSE_S, "", False
         while True:
             try:
                 async with asyncio.timeout_at(deadline):
@@ -115,10 +115,10 @@ class CoordinatorSteps:
                 raise self._unfinished(step, seconds, reason) from None
             if not isinstance(outcome, str):
                 return outcome
-            if outcome != reason:
-                level = logging.DEBUG if outcome == _NOT_YET else logging.WARNING
-                logger.log(level, "transactional.id=%s: %s: %s; trying again", self._id, step, outcome)
-                reason = outcome
+            reason = outcome
+            if pause == LONGEST_PAUSE_S and not is_logged:  # shorter waits are usual
+                logger.warning("transactional.id=%s: %s: %s; trying again", self._id, step, reason)
+                is_logged = True
             if self._is_overdue():
                 message = "a transaction was not finished before the worker stopped: the broker is away"
                 raise UnfinishedError(message)
@@ -150,7 +150,7 @@ class CoordinatorSteps:
         if verdict is Verdict.LOOK_UP:
             self._nodes.pop(role, None)
         if verdict <= Verdict.LOOK_UP:
-            return _NOT_YET if code == Codes.CONCURRENT_TRANSACTIONS else Codes(code).str()
+            return Codes(code).str()
         raise self._refused(step, verdict, code, key)
 
     def _refused(self, step: str, verdict: Verdict, code: int, group: str) -> BrokerError:
@@ -180,6 +180,3 @@ class CoordinatorSteps:
             f"transactional.id={self._id}: {step} was not answered within {seconds:.1f} s: "
             f"{reason or 'the coordinator is silent'}"
         )
-
-
-_NOT_YET: Final = "the coordinator still ends the previous transaction"

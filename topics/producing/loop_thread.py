@@ -6,9 +6,13 @@ import asyncio
 import concurrent.futures
 import threading
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
+
+from topics.errors import AbortedError
 
 T = TypeVar("T")
+
+_CLOSED: Final = "the producer is closed"
 
 
 class LoopThread:
@@ -21,8 +25,19 @@ class LoopThread:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Return the result of a coroutine; not to be called in the thread of the loop."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        """Return the result of a coroutine; AbortedError if the loop is closed before.
+
+        Not to be called in the thread of the loop.
+        """
+        try:
+            future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        except RuntimeError:  # the loop is closed
+            work.close()
+            raise AbortedError(_CLOSED) from None
+        try:
+            return future.result()
+        except concurrent.futures.CancelledError:
+            raise AbortedError(_CLOSED) from None
 
     def soon(self, call: Callable[[], object]) -> None:
         """Have the loop call a function, without waiting for it."""
@@ -30,7 +45,7 @@ class LoopThread:
 
     def close(self, work: Coroutine[Any, Any, object], seconds: float) -> bool:
         """Run a last coroutine for at most `seconds`, end the thread; return whether it came to its end."""
-        last = asyncio.run_coroutine_threadsafe(work, self._loop)
+        last = asyncio.run_coroutine_threadsafe(_alone(work), self._loop)
         try:
             last.result(seconds)
         except concurrent.futures.TimeoutError:
@@ -41,3 +56,14 @@ class LoopThread:
             self._thread.join()
             self._loop.close()
         return True
+
+
+async def _alone(work: Coroutine[Any, Any, object]) -> None:
+    """Run a coroutine, then cancel everything else in the loop: no thread may wait for ever."""
+    try:
+        await work
+    finally:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)

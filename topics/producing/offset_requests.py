@@ -102,9 +102,9 @@ class TxnOffsetCommit(Request[_TxnOffsetCommit3]):  # type: ignore[misc]
     ) -> None:
         topics: dict[str, list[Any]] = {}
         for (topic, partition), offset in offsets.items():
-            row = (partition, offset.position, NO_LEADER_EPOCH, offset.metadata, {})
+            row: tuple[Any, ...] = (partition, offset.position, NO_LEADER_EPOCH, offset.metadata, {})
             topics.setdefault(topic, []).append(row)
-        self._fields = (
+        self._fields: tuple[Any, ...] = (
             transactional_id,
             member.group,
             identity.producer,

@@ -85,6 +85,7 @@ class Produce(Request[_Produce8]):  # type: ignore[misc]
         self, transactional_id: str | None, timeout_ms: int, batches: Sequence[WrittenBatch]
     ) -> None:
         """`timeout_ms`: the time in which all replicas in sync must have the batches."""
+        self.batches = batches
         by_topic: dict[str, list[WrittenBatch]] = {}
         for batch in batches:
             by_topic.setdefault(batch.topic, []).append(batch)

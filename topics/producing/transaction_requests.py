@@ -89,7 +89,7 @@ class InitProducerId(Request[_InitProducerId3 | _InitProducerId4]):  # type: ign
     API_KEY = 22
 
     def __init__(self, transactional_id: str, timeout_ms: int) -> None:
-        self._fields = (transactional_id, timeout_ms, NOBODY.producer, NOBODY.epoch, {})
+        self._fields: tuple[Any, ...] = (transactional_id, timeout_ms, NOBODY.producer, NOBODY.epoch, {})
 
     def build(self, request_struct_class: type[Any]) -> Any:
         return request_struct_class(*self._fields)

@@ -47,6 +47,9 @@ EARLY_BYTES: Final = 1 << 20
 NO_OFFSETS: Final[Mapping[Place, int]] = {}
 NOTHING: Final[Mapping[Place, str]] = {}
 
+_LOSSES: Final = (UnfinishedError, FailedProducerError, FencedError)
+"""Errors after which only a new identity can send more."""
+
 
 class TransactionalProducer:
     """A producer whose records count only once their transaction is committed.
@@ -90,7 +93,12 @@ class TransactionalProducer:
         self._brokers = BrokerConnections(kafka)
         self._steps = CoordinatorSteps(self._brokers, transactional_id, timeout_ms, access, self.is_overdue)
         self._sender = BatchSender(
-            self._brokers, transactional_id, self._add, DeliveryFailures(access), self._offered.acknowledged
+            self._brokers,
+            transactional_id,
+            self._add,
+            DeliveryFailures(access),
+            self._offered.acknowledged,
+            self.is_overdue,
         )
         self._opening = threading.Lock()
         self._loop = LoopThread("producer")
@@ -209,13 +217,13 @@ class TransactionalProducer:
         BrokerError if a broker denies it.
         """
         self.check()
-        self.in_transaction = True
         positions = {
             place: OffsetToCommit(position, metadata.get(place, "")) for place, position in offsets.items()
         }
         if positions and member is None:
             message = "member must be given with offsets"
             raise ValueError(message)
+        self.in_transaction = True
         self._loop.run(self._noted(self._commit(positions, member)))
         self.in_transaction = False
 
@@ -249,7 +257,7 @@ class TransactionalProducer:
             await work
         except BrokerError as error:
             self._failure = self._failure or error
-            self._is_lost |= isinstance(error, UnfinishedError | FailedProducerError | FencedError)
+            self._is_lost |= isinstance(error, _LOSSES)
             raise
 
     async def _open(self) -> None:
@@ -274,7 +282,7 @@ class TransactionalProducer:
         self._sequences = {}
 
     async def _add(self, places: Sequence[Place]) -> None:
-        await self._steps.add_partitions(self._identity, places, self._timeout_s)
+        await self._steps.add_partitions(self._identity, places, self._sender.seconds_left)
 
     def _write_early(self) -> None:
         """Write and send offered records; a failure is raised by the next call."""
@@ -315,7 +323,7 @@ class TransactionalProducer:
         self._write_offered()
         if positions and member is not None:
             await self._sender.added()
-            await self._steps.send_offsets(self._identity, member, positions, self._timeout_s)
+            await self._steps.send_offsets(self._identity, member, positions, self._sender.seconds_left)
         await self._flush()
         if positions or self._sender.has_partitions:
             await self._steps.end(self._identity, committed=True, seconds=STUCK_S)
@@ -328,7 +336,7 @@ class TransactionalProducer:
         out, and `open` brings one.
         """
         is_answered = await self._sender.stop(ABORT_S) if self._has_begun else True
-        lost = self._is_lost or not is_answered or isinstance(self._sender.failure, FencedError)
+        lost = self._is_lost or not is_answered or isinstance(self._sender.failure, _LOSSES)
         is_there = self.in_transaction and self._identity != NOBODY and self._has_begun
         identity, self._identity = self._identity, NOBODY
         self._has_begun = False

@@ -1,0 +1,215 @@
+"""Batches of a transaction are delivered once and in order, whatever brokers answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError
+
+from topics.clients.access import Access
+from topics.clients.delivery_failures import DeliveryFailures
+from topics.errors import AbortedError, FencedError
+from topics.producing import batch_sender
+from topics.producing.batch_encoder import WrittenBatch
+from topics.producing.batch_sender import BatchSender
+from topics.producing.broker_connections import BrokerConnections, LostAnswerError
+from topics.producing.produce_request import Outcome, Produce
+from topics.producing.transaction_requests import Place
+
+LOST = "lost"
+SILENT = "silent"
+Script = dict[Place, list[Any]]
+
+
+class Brokers(BrokerConnections):
+    """Brokers that answer each batch of a partition with the next code of a script, then with 0."""
+
+    def __init__(self, script: Script, leaders: dict[Place, list[int | None]]) -> None:
+        super().__init__({})
+        self.script, self.leaders = script, leaders
+        self.sent: list[tuple[int, list[bytes]]] = []
+        self.log: dict[Place, list[bytes]] = {}
+        self.now_at: dict[int, int] = {}
+
+    async def send(self, node: int, request: Any, *, to_coordinator: bool = False) -> Any:
+        assert isinstance(request, Produce)
+        assert self.now_at.get(node, 0) == 0, "one request in flight"
+        self.now_at[node] = 1
+        await asyncio.sleep(0)
+        self.now_at[node] = 0
+        self.sent.append((node, [batch.wire for batch in request.batches]))
+        outcomes = {}
+        for batch in request.batches:
+            place = (batch.topic, batch.partition)
+            code = self.script[place].pop(0) if self.script.get(place) else 0
+            if code == SILENT:
+                await asyncio.Event().wait()
+            log = self.log.setdefault(place, [])
+            if code in (0, LOST) and batch.wire not in log:
+                log.append(batch.wire)
+            if code == LOST:
+                raise LostAnswerError(LOST)
+            outcomes[place] = Outcome(code, "")
+        return SimpleNamespace(outcomes=outcomes, throttle_time_ms=0)
+
+    def leader(self, place: Place) -> int | None:
+        return self.leaders.get(place, [1])[0]
+
+    def is_denied(self, topic: str) -> bool:
+        return topic == "denied"
+
+    async def look_up_leaders(self, topics: Any) -> None:
+        await self.look_up_brokers()
+
+    async def look_up_brokers(self) -> None:
+        for known in self.leaders.values():
+            if len(known) > 1:
+                known.pop(0)
+
+
+def batch(topic: str, partition: int, text: bytes = b"x") -> WrittenBatch:
+    return WrittenBatch(topic, partition, 1, text)
+
+
+def run(
+    script: Script,
+    batches: Sequence[WrittenBatch],
+    leaders: dict[Place, list[int | None]] | None = None,
+    then: Callable[[BatchSender], Awaitable[Any]] = BatchSender.flush,
+    seconds: float = 30.0,
+) -> tuple[Brokers, Any, list[WrittenBatch]]:
+    """Put batches into a sender; return brokers, the result or error of `then`, and acknowledged batches."""
+    brokers, acknowledged = Brokers(script, leaders or {}), list[WrittenBatch]()
+    added: list[Place] = []
+
+    async def add(places: Sequence[Place]) -> None:
+        await asyncio.sleep(0)
+        assert not brokers.sent
+        added.extend(places)
+
+    async def work() -> Any:
+        sender = BatchSender(
+            brokers, "id", add, DeliveryFailures(Access.of({})), acknowledged.append, lambda: False
+        )
+        sender.begin(seconds)
+        sender.put(batches)
+        try:
+            return await then(sender)
+        except AbortedError as error:
+            return error
+        finally:
+            await sender.stop(0.0)
+
+    result = asyncio.run(work())
+    assert set(added) == {(each.topic, each.partition) for each in batches}
+    return brokers, result, acknowledged
+
+
+def test_all_partitions_of_a_broker_go_in_one_request() -> None:
+    batches = [batch(topic, partition) for topic in "ab" for partition in range(4)]
+    leaders: dict[Place, list[int | None]] = {("a", 3): [2], ("b", 3): [2]}
+    brokers, result, acknowledged = run({}, batches, leaders)
+    assert result is None
+    assert sorted((node, len(sent)) for node, sent in brokers.sent) == [(1, 6), (2, 2)]
+    assert len(acknowledged) == 8
+
+
+def test_batches_of_a_partition_follow_each_other() -> None:
+    brokers, _, _ = run({}, [batch("a", 0, b"%d" % n) for n in range(3)])
+    assert brokers.sent == [(1, [b"0"]), (1, [b"1"]), (1, [b"2"])]
+
+
+def test_a_request_has_a_largest_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_sender, "REQUEST_BYTES", 10)
+    brokers, _, _ = run({}, [batch("a", n, bytes(size)) for n, size in enumerate((4, 50, 5, 4))])
+    assert [[len(wire) for wire in sent] for _, sent in brokers.sent] == [[4, 5], [50], [4]]
+
+
+RETRIABLE = [LOST, KafkaError.NOT_ENOUGH_REPLICAS, KafkaError.REQUEST_TIMED_OUT, KafkaError.INVALID_MSG]
+MOVED = [
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.KAFKA_STORAGE_ERROR,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+]
+
+
+@pytest.mark.parametrize("code", [*RETRIABLE, *MOVED])
+def test_the_same_batch_is_sent_again(code: Any) -> None:
+    batches = [batch("a", 0, b"0"), batch("a", 0, b"1"), batch("a", 1, b"other")]
+    brokers, result, _ = run({("a", 0): [code, code]}, batches)
+    assert result is None
+    assert brokers.log == {("a", 0): [b"0", b"1"], ("a", 1): [b"other"]}
+    firsts = [sent[0] for _, sent in brokers.sent if sent[0] != b"other"]
+    assert firsts == [b"0", b"0", b"0", b"1"]
+
+
+def test_a_batch_that_is_there_already_is_delivered() -> None:
+    brokers, result, acknowledged = run(
+        {("a", 0): [LOST, KafkaError.DUPLICATE_SEQUENCE_NUMBER]}, [batch("a", 0)]
+    )
+    assert result is None
+    assert brokers.log == {("a", 0): [b"x"]}
+    assert len(acknowledged) == 1
+
+
+def test_a_batch_follows_its_leader() -> None:
+    leaders: dict[Place, list[int | None]] = {("a", 0): [1, None, 2]}
+    script: Script = {("a", 0): [KafkaError.NOT_LEADER_FOR_PARTITION]}
+    brokers, result, _ = run(script, [batch("a", 0)], leaders)
+    assert result is None
+    assert [node for node, _ in brokers.sent] == [1, 2]
+
+
+@pytest.mark.parametrize("code", [KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED])
+def test_a_fenced_producer_sends_no_more(code: int) -> None:
+    brokers, result, _ = run({("a", 0): [code]}, [batch("a", 0, b"0"), batch("a", 0, b"1")])
+    assert isinstance(result, FencedError)
+    assert len(brokers.sent) == 1
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        KafkaError.UNKNOWN_PRODUCER_ID,
+        KafkaError.MSG_SIZE_TOO_LARGE,
+        KafkaError.INVALID_TXN_STATE,
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    ],
+)
+def test_other_errors_abort_the_transaction(code: int) -> None:
+    brokers, result, acknowledged = run({("a", 1): [code]}, [batch("a", 0), batch("a", 1), batch("a", 1)])
+    assert type(result) is AbortedError
+    assert "1 records of a[1] were not delivered" in str(result)
+    assert len(acknowledged) == 1
+    assert len(brokers.sent) == 1
+
+
+def test_a_topic_that_is_not_shown_aborts_the_transaction() -> None:
+    brokers, result, _ = run({}, [batch("denied", 0)], {("denied", 0): [None]})
+    assert isinstance(result, AbortedError)
+    assert "must allow Write" in str(result)
+    assert brokers.sent == []
+
+
+def test_records_that_are_not_delivered_in_time_abort_the_transaction() -> None:
+    leaders: dict[Place, list[int | None]] = {("a", 0): [None]}
+    _, result, _ = run({}, [batch("a", 0)], leaders, seconds=0.05)
+    assert isinstance(result, AbortedError)
+    assert "1 records were not delivered within transaction.timeout.ms" in str(result)
+
+
+def test_a_stop_tells_whether_a_broker_may_still_append_a_batch() -> None:
+    async def stopped(sender: BatchSender) -> bool:
+        await sender.added()
+        for _ in range(5):
+            await asyncio.sleep(0)
+        return await sender.stop(0.01)
+
+    assert run({}, [batch("a", 0)], then=stopped)[1] is True
+    assert run({("a", 0): [SILENT]}, [batch("a", 0)], then=stopped)[1] is False
+    assert run({("a", 0): [LOST]}, [batch("a", 0)], then=stopped)[1] is False
