@@ -4,71 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError
 
+from tests.unit.topics.producing.scripted_brokers import LOST, SILENT, Script, ScriptedBrokers
 from topics.clients.access import Access
 from topics.clients.delivery_failures import DeliveryFailures
 from topics.errors import AbortedError, FencedError
 from topics.producing import batch_sender
 from topics.producing.batch_encoder import WrittenBatch
 from topics.producing.batch_sender import BatchSender
-from topics.producing.broker_connections import BrokerConnections, LostAnswerError
-from topics.producing.produce_request import Outcome, Produce
 from topics.producing.transaction_requests import Place
-
-LOST = "lost"
-SILENT = "silent"
-Script = dict[Place, list[Any]]
-
-
-class Brokers(BrokerConnections):
-    """Brokers that answer each batch of a partition with the next code of a script, then with 0."""
-
-    def __init__(self, script: Script, leaders: dict[Place, list[int | None]]) -> None:
-        super().__init__({})
-        self.script, self.leaders = script, leaders
-        self.sent: list[tuple[int, list[bytes]]] = []
-        self.log: dict[Place, list[bytes]] = {}
-        self.now_at: dict[int, int] = {}
-
-    async def send(self, node: int, request: Any, *, to_coordinator: bool = False) -> Any:
-        assert isinstance(request, Produce)
-        assert self.now_at.get(node, 0) == 0, "one request in flight"
-        self.now_at[node] = 1
-        await asyncio.sleep(0)
-        self.now_at[node] = 0
-        self.sent.append((node, [batch.wire for batch in request.batches]))
-        outcomes = {}
-        for batch in request.batches:
-            place = (batch.topic, batch.partition)
-            code = self.script[place].pop(0) if self.script.get(place) else 0
-            if code == SILENT:
-                await asyncio.Event().wait()
-            log = self.log.setdefault(place, [])
-            if code in (0, LOST) and batch.wire not in log:
-                log.append(batch.wire)
-            if code == LOST:
-                raise LostAnswerError(LOST)
-            outcomes[place] = Outcome(code, "")
-        return SimpleNamespace(outcomes=outcomes, throttle_time_ms=0)
-
-    def leader(self, place: Place) -> int | None:
-        return self.leaders.get(place, [1])[0]
-
-    def is_denied(self, topic: str) -> bool:
-        return topic == "denied"
-
-    async def look_up_leaders(self, topics: Any) -> None:
-        await self.look_up_brokers()
-
-    async def look_up_brokers(self) -> None:
-        for known in self.leaders.values():
-            if len(known) > 1:
-                known.pop(0)
 
 
 def batch(topic: str, partition: int, text: bytes = b"x") -> WrittenBatch:
@@ -81,9 +29,9 @@ def run(
     leaders: dict[Place, list[int | None]] | None = None,
     then: Callable[[BatchSender], Awaitable[Any]] = BatchSender.flush,
     seconds: float = 30.0,
-) -> tuple[Brokers, Any, list[WrittenBatch]]:
+) -> tuple[ScriptedBrokers, Any, list[WrittenBatch]]:
     """Put batches into a sender; return brokers, the result or error of `then`, and acknowledged batches."""
-    brokers, acknowledged = Brokers(script, leaders or {}), list[WrittenBatch]()
+    brokers, acknowledged = ScriptedBrokers(script, leaders or {}), list[WrittenBatch]()
     added: list[Place] = []
 
     async def add(places: Sequence[Place]) -> None:

@@ -1,0 +1,157 @@
+"""A transaction of our own producer is committed whole, or aborted such that nothing of it can come later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from confluent_kafka import KafkaError
+
+from tests.unit.topics.producing.scripted_brokers import LOST, SILENT, Script, ScriptedBrokers
+from topics.errors import AbortedError, BrokerError, FencedError
+from topics.fetching.batches import HEAD
+from topics.producing import transactional_producer
+from topics.producing.offset_requests import GroupMember
+from topics.producing.transactional_producer import TransactionalProducer
+
+
+class Rig:
+    """A producer whose brokers are scripted."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.script: Script = {}
+        self.brokers = ScriptedBrokers(self.script)
+        monkeypatch.setattr(transactional_producer, "BrokerConnections", lambda _: self.brokers)
+        monkeypatch.setattr(transactional_producer, "ABORT_S", 0.05)
+        self.producer = TransactionalProducer({}, "id")
+        self.producer.open()
+        self.brokers.steps.clear()
+
+    def send(self, partition: int = 0, value: bytes = b"value") -> None:
+        self.producer.send_run("a", partition, [value], [b"key"], [1])
+
+    @property
+    def steps(self) -> list[str]:
+        return [name for _, name, _ in self.brokers.steps]
+
+    def sequences(self) -> list[tuple[int, int]]:
+        """Return the epoch and the first sequence number of each batch that was sent."""
+        heads = [HEAD.unpack_from(wire) for _, wires in self.brokers.sent for wire in wires]
+        return [(head[-3], head[-2]) for head in heads]
+
+
+@pytest.fixture
+def rig(monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
+    made = Rig(monkeypatch)
+    yield made
+    made.producer.close()
+
+
+def test_a_commit_takes_the_steps_in_order(rig: Rig) -> None:
+    rig.producer.send_run("a", np.array([1, 0]), [b"1", b"2"], [None, None], [1, 1])
+    rig.producer.send_run("b", 0, [b"3"], [None], [1])
+    assert rig.brokers.sent == [], "records wait for the commit"
+    rig.producer.commit({("in", 0): 5}, GroupMember("g"))
+    assert rig.steps == ["AddPartitions", "AddOffsets", "TxnOffsetCommit", "EndTxn"]
+    assert len(rig.brokers.sent) == 1
+    assert rig.brokers.steps[-1][2][-1] is True
+    assert not rig.producer.in_transaction
+
+
+def test_sequence_numbers_go_on_from_one_transaction_to_the_next(rig: Rig) -> None:
+    for _ in range(3):
+        rig.send()
+        rig.producer.commit()
+    assert rig.sequences() == [(1, 0), (1, 1), (1, 2)]
+
+
+def test_a_commit_of_nothing_sends_nothing(rig: Rig) -> None:
+    rig.producer.commit()
+    assert rig.steps == []
+
+
+def test_an_abort_ends_the_transaction_and_the_next_one_has_a_new_epoch(rig: Rig) -> None:
+    rig.send()
+    rig.producer.flush()
+    rig.producer.abort()
+    assert rig.steps == ["AddPartitions", "EndTxn"]
+    assert rig.brokers.steps[-1][2][-1] is False
+    with pytest.raises(AbortedError, match="open must come before"):
+        rig.send()
+        rig.producer.commit()
+    rig.producer.abort()
+    rig.producer.open()
+    rig.send()
+    rig.producer.commit()
+    assert rig.sequences() == [(1, 0), (2, 0)]
+
+
+@pytest.mark.parametrize("answer", [SILENT, LOST])
+def test_a_batch_that_may_come_later_is_kept_out_by_a_new_epoch(rig: Rig, answer: str) -> None:
+    """An abort marker of the same epoch would let it in, and hide all later records."""
+    rig.script["a", 0] = [answer, SILENT]
+    rig.script["a", 1] = [KafkaError.MSG_SIZE_TOO_LARGE]
+    rig.brokers.leaders["a", 1] = [2]
+    rig.send(0)
+    rig.send(1)
+    with pytest.raises(AbortedError, match="too large"):
+        rig.producer.commit()
+    rig.producer.abort()
+    assert rig.steps == ["AddPartitions"]
+    rig.producer.open()
+    assert rig.steps == ["AddPartitions", "InitProducerId"]
+
+
+@pytest.mark.parametrize("code", [KafkaError.PRODUCER_FENCED, KafkaError.INVALID_TXN_STATE])
+@pytest.mark.parametrize("step", ["AddPartitions", "EndTxn"])
+def test_a_used_up_identity_ends_no_transaction(rig: Rig, step: str, code: int) -> None:
+    rig.script[step] = [code]
+    rig.send()
+    with pytest.raises(FencedError if code == KafkaError.PRODUCER_FENCED else AbortedError):
+        rig.producer.commit()
+    former = rig.steps
+    with pytest.raises(AbortedError):
+        rig.send()
+    rig.producer.abort()
+    assert rig.steps == former
+    rig.producer.open()
+    rig.send()
+    rig.producer.commit()
+    assert rig.sequences()[-1] == (2, 0)
+
+
+def test_an_end_that_is_not_answered_is_not_followed_by_an_abort(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The transaction may be committed; the committed offsets show it."""
+    monkeypatch.setattr(transactional_producer, "STUCK_S", 0.05)
+    rig.script["EndTxn"] = [SILENT]
+    rig.send()
+    with pytest.raises(AbortedError, match="EndTxn was not answered"):
+        rig.producer.commit()
+    rig.producer.abort()
+    assert rig.steps == ["AddPartitions", "EndTxn"]
+
+
+def test_a_denied_id_is_no_reason_to_abort(rig: Rig) -> None:
+    rig.script["AddPartitions"] = [KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED]
+    rig.send()
+    with pytest.raises(BrokerError, match="kafka-acls --add") as caught:
+        rig.producer.commit()
+    assert not isinstance(caught.value, AbortedError)
+
+
+@pytest.mark.parametrize("compression", ["zstd", "nonsense"])
+def test_a_compression_that_is_not_written_is_refused(compression: str) -> None:
+    with pytest.raises(BrokerError, match="compression.type=.* must be one of none, lz4"):
+        TransactionalProducer({"compression.type": compression}, "id")
+
+
+def test_columns_that_do_not_fit_together_are_refused_at_once(rig: Rig) -> None:
+    with pytest.raises(ValueError, match="keys=2 must be one for each of the 1 records"):
+        rig.producer.offer_run("a", 0, [b"value"], [b"k", b"k"], [1])
+    arguments: dict[str, Any] = {"offsets": {("in", 0): 1}}
+    with pytest.raises(ValueError, match="member must be given"):
+        rig.producer.commit(**arguments)
