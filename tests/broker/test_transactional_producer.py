@@ -24,7 +24,7 @@ from topics.clients.transactional_sender import TransactionalSender
 from topics.columns.records import Headers
 from topics.errors import AbortedError, FencedError
 from topics.producing import transactional_producer
-from topics.producing.offset_requests import GroupMember
+from topics.producing.transactional_offsets import GroupMember
 from topics.producing.transactional_producer import TransactionalProducer
 
 pytestmark = pytest.mark.broker

@@ -18,7 +18,6 @@ from topics.producing.broker_connections import (
     RefusedLookUpError,
     Role,
 )
-from topics.producing.offset_requests import GroupMember, OffsetToCommit, TxnOffsetCommit
 from topics.producing.step_errors import FailedProducerError, UnfinishedError, Verdict, verdict_on
 from topics.producing.transaction_requests import (
     AddOffsets,
@@ -29,6 +28,7 @@ from topics.producing.transaction_requests import (
     ProducerIdentity,
     codes_of,
 )
+from topics.producing.transactional_offsets import GroupMember, OffsetToCommit, TxnOffsetCommit
 
 logger = logging.getLogger(__name__)
 
@@ -94,8 +94,8 @@ class CoordinatorSteps:
         deadline = asyncio.get_running_loop().time() + seconds
         await self._step("AddOffsetsToTxn", AddOffsets(self._id, identity, member.group), seconds)
         request = TxnOffsetCommit(self._id, identity, member, offsets)
-        left = deadline - asyncio.get_running_loop().time()
-        await self._step("TxnOffsetCommit", request, left, "group", member.group)
+        remaining = deadline - asyncio.get_running_loop().time()
+        await self._step("TxnOffsetCommit", request, remaining, "group", member.group)
 
     async def end(self, identity: ProducerIdentity, *, committed: bool, seconds: float) -> None:
         """Commit or abort the transaction; after an UnfinishedError either may have happened."""

@@ -12,7 +12,7 @@ from topics.errors import AbortedError
 
 T = TypeVar("T")
 
-_CLOSED: Final = "the producer is closed"
+CLOSED: Final = "the producer is closed"
 
 
 class LoopThread:
@@ -33,11 +33,11 @@ class LoopThread:
             future = asyncio.run_coroutine_threadsafe(work, self._loop)
         except RuntimeError:  # the loop is closed
             work.close()
-            raise AbortedError(_CLOSED) from None
+            raise AbortedError(CLOSED) from None
         try:
             return future.result()
         except concurrent.futures.CancelledError:
-            raise AbortedError(_CLOSED) from None
+            raise AbortedError(CLOSED) from None
 
     def soon(self, call: Callable[[], object]) -> None:
         """Have the loop call a function, without waiting for it."""

@@ -12,11 +12,10 @@ from confluent_kafka import KafkaError
 from tests.unit.topics.producing.scripted_brokers import LOST, SILENT, Script, ScriptedBrokers
 from topics.clients.access import Access
 from topics.errors import AbortedError, BrokerError, FencedError
-from topics.producing import coordinator_steps
 from topics.producing.coordinator_steps import CoordinatorSteps
-from topics.producing.offset_requests import GroupMember, OffsetToCommit
 from topics.producing.step_errors import FailedProducerError, UnfinishedError
 from topics.producing.transaction_requests import ProducerIdentity
+from topics.producing.transactional_offsets import GroupMember, OffsetToCommit
 
 IDENTITY = ProducerIdentity(7, 1)
 OFFSETS = {("a", 0): OffsetToCommit(5)}
@@ -83,7 +82,7 @@ def test_pauses_double_up_to_the_longest(monkeypatch: pytest.MonkeyPatch) -> Non
     async def sleep(seconds: float) -> None:
         pauses.append(seconds)
 
-    monkeypatch.setattr(coordinator_steps.asyncio, "sleep", sleep)
+    monkeypatch.setattr(asyncio, "sleep", sleep)
     run({"EndTxn": [KafkaError.CONCURRENT_TRANSACTIONS] * 10}, end)
     assert pauses == [0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.0, 1.0]
 

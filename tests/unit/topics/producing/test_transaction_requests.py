@@ -8,7 +8,6 @@ from aiokafka.protocol import produce as theirs
 from aiokafka.protocol import transaction
 
 from topics.producing.batch_encoder import WrittenBatch
-from topics.producing.offset_requests import GroupMember, OffsetToCommit, TxnOffsetCommit
 from topics.producing.produce_request import Outcome, Produce
 from topics.producing.transaction_requests import (
     AddOffsets,
@@ -18,6 +17,7 @@ from topics.producing.transaction_requests import (
     ProducerIdentity,
     codes_of,
 )
+from topics.producing.transactional_offsets import GroupMember, OffsetToCommit, TxnOffsetCommit
 
 IDENTITY = ProducerIdentity(1 << 40, 3)
 PLACES = [("a", 0), ("b", 1), ("a", 2)]

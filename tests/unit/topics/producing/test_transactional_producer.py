@@ -12,8 +12,8 @@ from confluent_kafka import KafkaError
 from tests.unit.topics.producing.scripted_brokers import LOST, SILENT, Script, ScriptedBrokers
 from topics.errors import AbortedError, BrokerError, FencedError
 from topics.fetching.batches import HEAD
-from topics.producing import transactional_producer
-from topics.producing.offset_requests import GroupMember
+from topics.producing import transaction_flow
+from topics.producing.transactional_offsets import GroupMember
 from topics.producing.transactional_producer import TransactionalProducer
 
 
@@ -23,8 +23,8 @@ class Rig:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.script: Script = {}
         self.brokers = ScriptedBrokers(self.script)
-        monkeypatch.setattr(transactional_producer, "BrokerConnections", lambda _: self.brokers)
-        monkeypatch.setattr(transactional_producer, "ABORT_S", 0.05)
+        monkeypatch.setattr(transaction_flow, "BrokerConnections", lambda _: self.brokers)
+        monkeypatch.setattr(transaction_flow, "ABORT_S", 0.05)
         self.producer = TransactionalProducer({}, "id")
         self.producer.open()
         self.brokers.steps.clear()
@@ -126,13 +126,36 @@ def test_an_end_that_is_not_answered_is_not_followed_by_an_abort(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The transaction may be committed; the committed offsets show it."""
-    monkeypatch.setattr(transactional_producer, "STUCK_S", 0.05)
+    monkeypatch.setattr(transaction_flow, "STUCK_S", 0.05)
     rig.script["EndTxn"] = [SILENT]
     rig.send()
     with pytest.raises(AbortedError, match="EndTxn was not answered"):
         rig.producer.commit()
     rig.producer.abort()
     assert rig.steps == ["AddPartitions", "EndTxn"]
+
+
+@pytest.mark.parametrize("is_early", [False, True])
+def test_records_that_cannot_be_written_are_not_left_out(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, is_early: bool
+) -> None:
+    def write_runs(*_: Any) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(transaction_flow, "write_runs", write_runs)
+        rig.send()
+        if is_early:
+            rig.producer._flow.write_early()
+        with pytest.raises(AbortedError if is_early else MemoryError):
+            rig.producer.commit()
+    with pytest.raises(AbortedError, match="MemoryError"):
+        rig.producer.commit()
+    rig.producer.abort()
+    rig.producer.open()
+    rig.send()
+    rig.producer.commit()
+    assert "EndTxn" in rig.steps
 
 
 def test_a_denied_id_is_no_reason_to_abort(rig: Rig) -> None:

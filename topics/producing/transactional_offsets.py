@@ -1,4 +1,4 @@
-"""Offset requests: offsets of a group's member, stored by the group's coordinator for a transaction."""
+"""Transactional offsets: offsets of a group's member, stored by the group's coordinator for a transaction."""
 
 from __future__ import annotations
 
