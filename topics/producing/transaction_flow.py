@@ -186,8 +186,14 @@ class TransactionFlow:
         self._sender.put(batches)
 
     async def _flush(self) -> None:
+        self._raise_failure()
         self._write_offered()
         await self._sender.flush()
+
+    def _raise_failure(self) -> None:
+        """Raise the failure of an early write: its records are missing."""
+        if self._failure is not None:
+            raise self._failure
 
     async def _commit(self, positions: Mapping[Place, OffsetToCommit], member: GroupMember | None) -> None:
         self._begin()
@@ -196,6 +202,7 @@ class TransactionFlow:
             await self._sender.added()
             await self._steps.send_offsets(self._identity, member, positions, self._sender.seconds_left)
         await self._flush()
+        self._raise_failure()
         if positions or self._sender.has_partitions:
             await self._steps.end(self._identity, committed=True, seconds=STUCK_S)
         self._has_begun = False

@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError
 from tests.unit.topics.producing.scripted_brokers import LOST, SILENT, Script, ScriptedBrokers
 from topics.errors import AbortedError, BrokerError, FencedError
 from topics.fetching.batches import HEAD
-from topics.producing import transaction_flow
+from topics.producing import transaction_flow, transactional_producer
 from topics.producing.transactional_offsets import GroupMember
 from topics.producing.transactional_producer import TransactionalProducer
 
@@ -142,13 +142,16 @@ def test_records_that_cannot_be_written_are_not_left_out(
     def write_runs(*_: Any) -> None:
         raise MemoryError
 
+    rig.send(1, b"fine")
+    rig.producer.flush()
     with monkeypatch.context() as patched:
         patched.setattr(transaction_flow, "write_runs", write_runs)
-        rig.send()
         if is_early:
-            rig.producer._flow.write_early()
-        with pytest.raises(AbortedError if is_early else MemoryError):
+            patched.setattr(transactional_producer, "EARLY_BYTES", 0)
+        rig.send()
+        with pytest.raises((AbortedError, MemoryError)):
             rig.producer.commit()
+    assert "EndTxn" not in rig.steps
     with pytest.raises(AbortedError, match="MemoryError"):
         rig.producer.commit()
     rig.producer.abort()
