@@ -51,7 +51,7 @@ CODECS: Final[Mapping[str, int]] = {"none": NONE, "lz4": LZ4}
 """Codecs by the value of `compression.type`."""
 
 LZ4_LEVEL: Final = 1
-"""The level of the LZ4 library's default; higher levels take several times as long."""
+"""Levels below 3 are LZ4's fast mode; the others take several times as long."""
 
 _LENGTH: Final = Struct(">i")
 _LENGTH_AT: Final = 8
