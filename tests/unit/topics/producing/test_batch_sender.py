@@ -29,6 +29,7 @@ def run(
     leaders: dict[Place, list[int | None]] | None = None,
     then: Callable[[BatchSender], Awaitable[Any]] = BatchSender.flush,
     seconds: float = 30.0,
+    quiet: Sequence[int] = (),
 ) -> tuple[ScriptedBrokers, Any, list[WrittenBatch]]:
     """Put batches into a sender; return brokers, the result or error of `then`, and acknowledged batches."""
     brokers, acknowledged = ScriptedBrokers(script, leaders or {}), list[WrittenBatch]()
@@ -43,6 +44,8 @@ def run(
         sender = BatchSender(
             brokers, "id", add, DeliveryFailures(Access.of({})), acknowledged.append, lambda: False
         )
+        for node in quiet:
+            brokers.be_quiet(node, 0.05)
         sender.begin(seconds)
         sender.put(batches)
         try:
@@ -64,6 +67,14 @@ def test_all_partitions_of_a_broker_go_in_one_request() -> None:
     assert result is None
     assert sorted((node, len(sent)) for node, sent in brokers.sent) == [(1, 6), (2, 2)]
     assert len(acknowledged) == 8
+
+
+def test_a_broker_that_asks_for_a_pause_gets_its_request_later() -> None:
+    leaders: dict[Place, list[int | None]] = {("a", 1): [2]}
+    for quiet, order in (((1,), [2, 1]), ((2,), [1, 2])):
+        brokers, result, _ = run({}, [batch("a", 0), batch("a", 1)], leaders, quiet=quiet)
+        assert result is None
+        assert [node for node, _ in brokers.sent] == order
 
 
 def test_batches_of_a_partition_follow_each_other() -> None:
