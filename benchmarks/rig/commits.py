@@ -17,15 +17,13 @@ import numpy as np
 from aiokafka import AIOKafkaProducer, TopicPartition
 
 from streamapp.worker.outputs.senders import LINGER_MS
-from streamapp.worker.processing.transactions import group_metadata
-from streamapp.worker.transport.membership import Membership
+from topics.clients.group_member import GroupMember
 from topics.clients.sender import BATCH_BYTES
 from topics.clients.transactional_sender import TIMEOUT_MS, TransactionalSender
 from topics.columns.spans import Ints64, Spans
 from topics.definitions import TopicNames
 
 KEYS: Final = 64
-NOBODY: Final = Membership(generation=-1, member="", instance=None)  # offsets of a group without members
 _ANSWER: Final = '{"id":"3-%d","label":"1","probabilities":{"0":0.1834,"1":0.8166},"version":%d}'
 
 Parts = dict[str, list[float]]
@@ -107,7 +105,7 @@ class LibrdkafkaCommits:
     def __init__(self, address: str, load: Load, name: str, backoff_ms: int) -> None:
         self.parts: Parts = {"offsets": [], "flush": [], "end": []}
         self._load = load
-        self._group = group_metadata(name, NOBODY)
+        self._member = GroupMember(name)
         properties = {
             "bootstrap.servers": address,
             "linger.ms": LINGER_MS,
@@ -129,7 +127,7 @@ class LibrdkafkaCommits:
         places = np.arange(load.partitions)
         self._sender.send_run(load.names.journal, places, journal, [None] * len(journal), [0] * len(journal))
         offsets = {(load.names.instances, partition): number for partition in range(load.partitions)}
-        self._sender.commit(offsets, self._group)
+        self._sender.commit(offsets, self._member)
         self.parts["end"][-1] -= self.parts["flush"][-1]  # a commit flushes first
 
     def close(self) -> None:

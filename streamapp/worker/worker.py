@@ -45,7 +45,7 @@ from streamapp.worker.observability.logs import configure_logs
 from streamapp.worker.observability.metrics import Metrics
 from streamapp.worker.outputs.record_sizes import OutputLimits
 from streamapp.worker.outputs.schema_registration import registered_schemas
-from streamapp.worker.outputs.senders import plain_sender, transactional_sender
+from streamapp.worker.outputs.senders import plain_sender, transactional_producer
 from streamapp.worker.processing.driver import Driver
 from streamapp.worker.processing.pipeline import Pipeline
 from streamapp.worker.processing.task_manager import TaskManager
@@ -64,9 +64,9 @@ from streamapp.worker.task.task_config import TaskConfig
 from streamapp.worker.telemetry.switches import read_switches
 from topics.clients import admin
 from topics.clients.cluster import Cluster
-from topics.clients.transactional_sender import TransactionalSender
 from topics.definitions import TopicNames
 from topics.errors import TopicsError
+from topics.producing.transactional_producer import TransactionalProducer
 from topics.registry.known_schemas import KnownSchemas
 from topics.tokens.sign_in import source_in
 
@@ -106,7 +106,7 @@ def run_worker(settings: Settings) -> int:
         metrics, health = Metrics(), Health()
         loop = asyncio.new_event_loop()
         asyncio.set_event_loop(loop)
-        transactional = transactional_sender(settings, limits, instance, lambda: health.stopping)
+        transactional = transactional_producer(settings, limits, instance, lambda: health.stopping)
         open_ahead(transactional)
         exactly_once = settings.processing_guarantee == "exactly_once"
         outputs = transactional if exactly_once else plain_sender(settings, limits)
@@ -169,8 +169,8 @@ def run_worker(settings: Settings) -> int:
                 schemas.close()
 
 
-def open_ahead(sender: TransactionalSender) -> None:
-    """Open a sender in a thread, while the rest of the worker is made.
+def open_ahead(producer: TransactionalProducer) -> None:
+    """Open a producer in a thread, while the rest of the worker is made.
 
     The open transaction of a predecessor that was killed hides its offsets and its last journal records, and
     the broker needs a while to end it. An error is raised by the call before the first restore, which repeats
@@ -179,7 +179,7 @@ def open_ahead(sender: TransactionalSender) -> None:
 
     def attempt() -> None:
         with contextlib.suppress(TopicsError):
-            sender.open()
+            producer.open()
 
     threading.Thread(target=attempt, name="open-ahead", daemon=True).start()
 
@@ -217,7 +217,7 @@ def create_manager(
     settings: Settings,
     driver: Driver,
     pipeline: Pipeline,
-    sender: TransactionalSender,
+    producer: TransactionalProducer,
     restore: Callable[[RestoreRequest], Restored],
     snapshots: SnapshotWriter,
     metrics: Metrics,
@@ -229,14 +229,14 @@ def create_manager(
 ) -> TaskManager:
     """Return the task manager of a worker, with all objects that it commits through and restores from.
 
-    `sender`: takes the journal; with exactly once, the outputs of `pipeline` too. `partitions`: of each
+    `producer`: takes the journal; with exactly once, the outputs of `pipeline` too. `partitions`: of each
     topic, noted with committed offsets.
     """
     names = TopicNames(settings.topics_prefix, features)
     return TaskManager(
         driver,
         pipeline,
-        Transactions(sender, names.journal, settings.application_id, partitions),
+        Transactions(producer, names.journal, settings.application_id, partitions),
         restore,
         snapshots,
         metrics,

@@ -27,7 +27,7 @@ from streamapp.worker.observability.health import Health
 from streamapp.worker.observability.logs import configure_logs
 from streamapp.worker.observability.metrics import Metrics
 from streamapp.worker.outputs.record_sizes import OutputLimits
-from streamapp.worker.outputs.senders import transactional_sender
+from streamapp.worker.outputs.senders import transactional_producer
 from streamapp.worker.processing.results import Results
 from streamapp.worker.restore.log_reader import LogReader
 from streamapp.worker.restore.rebuild import Restored, RestoreRequest
@@ -202,13 +202,13 @@ def main() -> int:
         asyncio.set_event_loop(loop)
         names, kafka = TopicNames(settings.topics_prefix), librdkafka_properties(settings)
         limits = OutputLimits.of_catalogue(names)
-        sender = transactional_sender(settings, limits, instance, lambda: health.stopping)
+        producer = transactional_producer(settings, limits, instance, lambda: health.stopping)
         restorer = CommittedPositions(kafka, settings.application_id, names)
         pipeline: Any = Echo(settings)
         app = create_app(settings, instance)
         snapshots = snapshot_writer(settings, app, names, metrics)
         manager = create_manager(
-            settings, driver_of(app), pipeline, sender, restorer.restore, snapshots, metrics, health
+            settings, driver_of(app), pipeline, producer, restorer.restore, snapshots, metrics, health
         )
         add_parts(app, settings, instance, manager=manager, metrics=metrics, health=health)
         return run_app(app, loop, health)

@@ -9,12 +9,11 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
 
-from streamapp.worker.processing.transactions import group_metadata
-from streamapp.worker.transport.membership import Membership
 from tests.broker.kafka_log import read_topic
 from tests.conftest import Broker
 from topics.clients import admin
 from topics.clients.cluster import Cluster
+from topics.clients.group_member import GroupMember
 from topics.clients.native_producer import NativeProducer
 from topics.clients.sender import Sender
 from topics.clients.transactional_sender import TransactionalSender
@@ -67,7 +66,7 @@ def test_a_transaction_is_seen_with_its_offsets_and_what_is_noted_with_them(
     sender = opened(kafka, topic, native)
     sender.send_run(topic, 1, [b"a", None, b""], [b"k", None, b""], [1, 2, 3], HEADERS)
     offsets = {(topic, 0): 7, (topic, 1): 8}
-    sender.commit(offsets, group_metadata(topic, Membership(-1, "", None)), {(topic, 0): "topic-id=x"})
+    sender.commit(offsets, GroupMember(topic), {(topic, 0): "topic-id=x"})
     sender.send_run(topic, 1, [b"thrown away"], [b"k"], [4])
     sender.abort()
     sender.open()
@@ -116,7 +115,7 @@ def test_a_member_that_its_group_does_not_know_commits_nothing(
     sender = opened(kafka, topic, native)
     sender.send_run(topic, 0, [b"zombie"], [b"k"], [1])
     with pytest.raises(AbortedError, match="unknown member|Unknown member|generation"):
-        sender.commit({(topic, 0): 7}, group_metadata(topic, Membership(3, "nobody", None)))
+        sender.commit({(topic, 0): 7}, GroupMember(topic, 3, "nobody"))
     sender.abort()
     assert values_of(kafka, topic) == []
 

@@ -14,7 +14,9 @@ from tests.tiers import examples
 from topics.columns.header_columns import HeaderColumns
 from topics.columns.spans import Spans
 from topics.fetching.batches import HEAD, Limit, opened, spans_of
-from topics.producing.batch_encoder import LZ4, NONE, BatchForm, Run, WrittenBatch, write_runs
+from topics.fetching.inflate import LZ4
+from topics.producing.batch_encoder import BatchForm, Run, WrittenBatch, write_runs
+from topics.producing.compression import CODECS, NONE
 
 MAYBE = st.none() | st.just(b"") | st.binary(max_size=200)
 TIMES = st.integers(1_700_000_000_000, 1_700_000_000_100) | st.integers(0, 1 << 61)
@@ -64,7 +66,7 @@ def expected_rows(given_runs: list[tuple[list[Any], bool]], partition: int) -> l
 
 
 @settings(max_examples=examples(200))
-@given(RUNS, st.integers(61, 600), st.sampled_from([NONE, LZ4]), FIRST_SEQUENCES)
+@given(RUNS, st.integers(61, 600), st.sampled_from([*CODECS.values()]), FIRST_SEQUENCES)
 def test_a_reader_gets_the_records_that_were_written(
     given_runs: list[tuple[list[Any], bool]], most_bytes: int, codec: int, first: int
 ) -> None:

@@ -20,6 +20,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from topics.client_calls import CHECK_S, MAX_CHECKS, AbandonedCallError, ClientCalls
 from topics.clients.access import Access, denied_kind
+from topics.clients.group_member import GroupMember
 from topics.clients.sender import Sender
 from topics.columns.records import Headers, Ints64
 from topics.errors import AbortedError, BrokerError, FencedError
@@ -148,13 +149,13 @@ class TransactionalSender(Sender):
     def commit(
         self,
         offsets: Mapping[tuple[str, int], int] = NO_OFFSETS,
-        group: bytes = b"",
+        member: GroupMember | None = None,
         metadata: Mapping[tuple[str, int], str] = NOTHING,
     ) -> None:
         """Commit the sent records, and offsets (topic, partition → position; may be empty) for a group's
         member.
 
-        `group` is librdkafka's group metadata; `metadata` is committed with the offsets. Raises AbortedError
+        `metadata` is committed with the offsets. Raises AbortedError
         if the transaction has to be aborted (the group moved on, records expired, another producer has the
         same id).
         """
@@ -165,8 +166,12 @@ class TransactionalSender(Sender):
             for (topic, partition), at in offsets.items()
         ]
         if positions:
+            if member is None:
+                message = "member must be given with offsets"
+                raise ValueError(message)
+            name = member.for_librdkafka()
             self._patiently(
-                lambda: self._wait(OFFSETS_S, self._producer.send_offsets_to_transaction, positions, group)
+                lambda: self._wait(OFFSETS_S, self._producer.send_offsets_to_transaction, positions, name)
             )
         self._patiently(lambda: self._wait(STEP_S, self._producer.commit_transaction))
         self.in_transaction = False

@@ -34,7 +34,9 @@ _PIECE: Final = 1 << 20
 _FULL: Final = "failed to write whole buffer"
 """cramjam's message for a buffer that is too small; held by tests/contract/test_cramjam.py."""
 
-_XERIAL_HEAD: Final = b"\x82SNAPPY\0\0\0\0\1\0\0\0\1"
+XERIAL_HEAD: Final = b"\x82SNAPPY\0\0\0\0\1\0\0\0\1"
+"""Bytes with which snappy-java begins the blocks of a batch."""
+
 _XERIAL_BLOCK: Final = Struct(">i")
 
 
@@ -75,10 +77,10 @@ def _gzip(data: bytes, most: int) -> bytes:
 
 
 def _snappy(data: bytes, most: int) -> bytes:
-    if not data.startswith(_XERIAL_HEAD):
+    if not data.startswith(XERIAL_HEAD):
         return _snappy_block(data, most)
     parts: list[bytes] = []
-    view, at, room = memoryview(data), len(_XERIAL_HEAD), most
+    view, at, room = memoryview(data), len(XERIAL_HEAD), most
     while at < len(data):
         if at + _XERIAL_BLOCK.size > len(data):
             message = f"a block's length at byte {at} of {len(data)} is cut off"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from struct import Struct
 from typing import Final
 
-import cramjam
 import numpy as np
 
 from topics.columns.checksum import TABLES, crc32c
@@ -41,17 +40,10 @@ from topics.producing.batch_kernel import (
     VALUE_LENGTH,
     write_batches,
 )
+from topics.producing.compression import NONE, compress
 
 TRANSACTIONAL: Final = 0x10
 """Bit of the attributes of a batch."""
-
-NONE, LZ4 = 0, 3
-"""Codecs, by their number in the attributes of a batch."""
-CODECS: Final[Mapping[str, int]] = {"none": NONE, "lz4": LZ4}
-"""Codecs by the value of `compression.type`."""
-
-LZ4_LEVEL: Final = 1
-"""Levels below 3 are LZ4's fast mode; the others take several times as long."""
 
 _LENGTH: Final = Struct(">i")
 _LENGTH_AT: Final = 8
@@ -97,8 +89,9 @@ class BatchForm:
     producer: int
     epoch: int
     most_bytes: int  # of a batch with more than one record, before compression
-    codec: int = NONE
+    codec: int = NONE  # its number in the attributes of a batch
     is_transactional: bool = True
+    level: int = -1  # of the compression; -1: the usual one of the codec
 
 
 def write_runs(
@@ -132,22 +125,14 @@ def write_runs(
     for at, start, end, count in batches[:n_batches].tolist():
         wire = out[start:end].tobytes()
         if form.codec != NONE:
-            wire = compressed(wire, form.codec)
+            wire = compressed(wire, form.codec, form.level)
         written.append(WrittenBatch(topic, places[at][1], count, wire))
     return written
 
 
-def compressed(wire: bytes, codec: int) -> bytes:
-    """Return a plain batch with its records compressed, or unchanged if that would not make it smaller.
-
-    Brokers take only frames of LZ4 whose blocks are independent (KIP-57).
-    """
-    if codec != LZ4:
-        message = f"codec={codec} must be one of {', '.join(f'{n} ({name})' for name, n in CODECS.items())}"
-        raise ValueError(message)
-    compressor = cramjam.lz4.Compressor(level=LZ4_LEVEL, content_checksum=False, block_linked=False)
-    compressor.compress(wire[HEAD_BYTES:])
-    records = bytes(compressor.finish())
+def compressed(wire: bytes, codec: int, level: int = -1) -> bytes:
+    """Return a plain batch with its records compressed, or unchanged if that would not make it smaller."""
+    records = compress(wire[HEAD_BYTES:], codec, level)
     if len(records) >= len(wire) - HEAD_BYTES:
         return wire
     whole = bytearray(wire[:HEAD_BYTES] + records)

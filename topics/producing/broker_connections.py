@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final, Literal
 
 from aiokafka import TopicPartition, errors
@@ -49,8 +49,11 @@ class RefusedLookUpError(Exception):
 class BrokerConnections:
     """Connections to the brokers of a cluster; to be used in one event loop."""
 
-    def __init__(self, kafka: Mapping[str, Any]) -> None:
-        """`kafka` holds client properties under librdkafka's names."""
+    def __init__(self, kafka: Mapping[str, Any], topics: Collection[str] = ()) -> None:
+        """`kafka` holds client properties under librdkafka's names; `topics`: those whose metadata come
+        first, in place of the metadata of all topics.
+        """
+        self._topics = topics
         self._kafka = kafka
         self._client: AIOKafkaClient | None = None
         self._quiet_until: dict[int, float] = {}
@@ -73,6 +76,7 @@ class BrokerConnections:
         except BaseException:
             await client.close()
             raise
+        client._topics = set(self._topics)
         self._client = client
 
     async def close(self) -> None:

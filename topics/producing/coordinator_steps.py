@@ -11,6 +11,7 @@ from typing import Any, Final
 from confluent_kafka import KafkaError as Codes
 
 from topics.clients.access import Access, denied_kind
+from topics.clients.group_member import GroupMember
 from topics.errors import AbortedError, BrokerError, FencedError
 from topics.producing.broker_connections import (
     BrokerConnections,
@@ -28,7 +29,7 @@ from topics.producing.transaction_requests import (
     ProducerIdentity,
     codes_of,
 )
-from topics.producing.transactional_offsets import GroupMember, OffsetToCommit, TxnOffsetCommit
+from topics.producing.transactional_offsets import OffsetToCommit, TxnOffsetCommit
 
 logger = logging.getLogger(__name__)
 

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
 from topics.clients.access import Access
 from topics.clients.delivery_failures import DeliveryFailures
+from topics.clients.group_member import GroupMember
 from topics.clients.sender import BATCH_BYTES
 from topics.errors import AbortedError, BrokerError, FencedError
-from topics.producing.batch_encoder import CODECS, BatchForm, WrittenBatch, write_runs
+from topics.producing.batch_encoder import BatchForm, WrittenBatch, write_runs
 from topics.producing.batch_sender import BatchSender
 from topics.producing.broker_connections import BrokerConnections, LostAnswerError
+from topics.producing.compression import codec_of
 from topics.producing.coordinator_steps import LONGEST_PAUSE_S, CoordinatorSteps
 from topics.producing.offered_runs import OfferedRuns
 from topics.producing.step_errors import FailedProducerError, UnfinishedError
 from topics.producing.transaction_requests import NOBODY, Place, ProducerIdentity
-from topics.producing.transactional_offsets import GroupMember, OffsetToCommit
+from topics.producing.transactional_offsets import OffsetToCommit
 
 logger = logging.getLogger(__name__)
 
@@ -44,17 +46,15 @@ class TransactionFlow:
         timeout_ms: int,
         offered: OfferedRuns,
         is_overdue: Callable[[], bool],
+        topics: Collection[str] = (),
     ) -> None:
         """`kafka` holds client properties under librdkafka's names; raises BrokerError for a compression that
-        is not written. `offered`: the records to send; `is_overdue`: whether there is no reason to wait for
-        the brokers any longer.
+        Kafka does not have. `offered`: the records to send; `topics`: some of theirs; `is_overdue`: whether
+        there is no reason to wait for the brokers any longer.
         """
-        codec = str(kafka.get("compression.type", kafka.get("compression.codec", "lz4")))
-        if codec not in CODECS:
-            message = f"compression.type={codec!r} must be one of {', '.join(CODECS)}; correct the setting"
-            raise BrokerError(message)
         self._id = transactional_id
-        self._codec = CODECS[codec]
+        self._codec = codec_of(str(kafka.get("compression.type", "lz4")))
+        self._level = int(kafka.get("compression.level", -1))
         self._batch_bytes = int(kafka.get("batch.size", BATCH_BYTES))
         self._timeout_s = timeout_ms / 1000
         self._offered = offered
@@ -64,7 +64,7 @@ class TransactionFlow:
         self._is_lost = False  # the outcome of a step is unknown, or the identity is used up
         self._has_begun = False
         access = Access.of(kafka)
-        self._brokers = BrokerConnections(kafka)
+        self._brokers = BrokerConnections(kafka, topics)
         self._steps = CoordinatorSteps(self._brokers, transactional_id, timeout_ms, access, is_overdue)
         failures = DeliveryFailures(access)
         self._sender = BatchSender(
@@ -178,7 +178,8 @@ class TransactionFlow:
         self._begin()
         if self._sender.failure is not None:
             raise self._sender.failure
-        form = BatchForm(self._identity.producer, self._identity.epoch, self._batch_bytes, self._codec)
+        identity = self._identity
+        form = BatchForm(identity.producer, identity.epoch, self._batch_bytes, self._codec, level=self._level)
         batches: list[WrittenBatch] = []
         for topic, of_topic in runs.items():
             batches += write_runs(topic, of_topic, self._sequences, form)

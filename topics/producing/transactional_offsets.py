@@ -9,21 +9,15 @@ from typing import Any, Final
 from aiokafka.protocol.api import Request, RequestStruct, Response
 from aiokafka.protocol.types import CompactArray, CompactString, Int16, Int32, Int64, Schema, TaggedFields
 
+from topics.clients.group_member import GroupMember
 from topics.producing.transaction_requests import Place, ProducerIdentity
 
 NO_LEADER_EPOCH: Final = -1
 
+END_OF_TEXT: Final = "\0"
+"""Ends the metadata of an offset: confluent-kafka writes it, and reads up to it, beyond their end if need be."""
+
 _COMPACT: Final = CompactString("utf-8")
-
-
-@dataclass(frozen=True, slots=True)
-class GroupMember:
-    """A member of a consumer group, for offsets that count only if the member has its place (KIP-447)."""
-
-    group: str
-    generation: int = -1  # -1: the group has no members
-    member: str = ""
-    instance: str | None = None  # the name of a static member
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +96,8 @@ class TxnOffsetCommit(Request[_TxnOffsetCommit3]):  # type: ignore[misc]
     ) -> None:
         topics: dict[str, list[Any]] = {}
         for (topic, partition), offset in offsets.items():
-            row: tuple[Any, ...] = (partition, offset.position, NO_LEADER_EPOCH, offset.metadata, {})
+            note = offset.metadata and offset.metadata + END_OF_TEXT
+            row: tuple[Any, ...] = (partition, offset.position, NO_LEADER_EPOCH, note, {})
             topics.setdefault(topic, []).append(row)
         self._fields: tuple[Any, ...] = (
             transactional_id,

@@ -13,11 +13,12 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
+from topics.clients.group_member import GroupMember
 from topics.clients.offered import partition_of_each
 from topics.clients.sender import STOP_S
 from topics.clients.transactional_sender import TIMEOUT_MS
@@ -30,7 +31,7 @@ from topics.producing.loop_thread import CLOSED, LoopThread
 from topics.producing.offered_runs import OfferedRuns
 from topics.producing.transaction_flow import TransactionFlow
 from topics.producing.transaction_requests import Place
-from topics.producing.transactional_offsets import GroupMember, OffsetToCommit
+from topics.producing.transactional_offsets import OffsetToCommit
 from topics.tokens.sign_in import wait_for_token
 
 logger = logging.getLogger(__name__)
@@ -54,9 +55,11 @@ class TransactionalProducer:
         transactional_id: str,
         stopped: Callable[[], bool] = lambda: False,
         timeout_ms: int = TIMEOUT_MS,
+        topics: Collection[str] = (),
     ) -> None:
         """`kafka` holds client properties under librdkafka's names; after `timeout_ms` the broker aborts a
-        transaction on its own. Waits for a token if one is needed; may raise TokenError.
+        transaction on its own. `topics`: some that will be written to; without any, the first metadata are of
+        all topics of the cluster. Waits for a token if one is needed; may raise TokenError.
 
         Brokers are waited for, but only STOP_S seconds once `stopped()` is true.
         """
@@ -69,7 +72,9 @@ class TransactionalProducer:
         self._offered = OfferedRuns()
         self._gathers = False
         self._is_closed = False
-        self._flow = TransactionFlow(kafka, transactional_id, timeout_ms, self._offered, self.is_overdue)
+        self._flow = TransactionFlow(
+            kafka, transactional_id, timeout_ms, self._offered, self.is_overdue, topics
+        )
         self._opening = threading.Lock()
         self._loop = LoopThread("producer")
 

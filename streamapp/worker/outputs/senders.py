@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from streamapp.settings.clients import librdkafka_properties
 from streamapp.worker.outputs.record_sizes import OutputLimits
 from topics.clients.sender import BATCH_BYTES, Sender
-from topics.clients.transactional_sender import TransactionalSender
+from topics.definitions import TopicNames
+from topics.producing.transactional_producer import TransactionalProducer
 
 if TYPE_CHECKING:
     from streamapp.settings import Settings
@@ -25,16 +26,16 @@ def plain_sender(settings: Settings, limits: OutputLimits) -> Sender:
     return Sender(_properties(settings, limits), native=True)
 
 
-def transactional_sender(
+def transactional_producer(
     settings: Settings, limits: OutputLimits, instance: str, stopped: Callable[[], bool]
-) -> TransactionalSender:
+) -> TransactionalProducer:
     """Return the transactional producer of the worker `instance`; `stopped`: whether the worker is ending."""
-    return TransactionalSender(
+    return TransactionalProducer(
         _properties(settings, limits),
         f"{settings.application_id}-{instance}",
         stopped,
         settings.transaction_timeout_ms,
-        native=True,
+        topics=[TopicNames(settings.topics_prefix).journal],
     )
 
 

@@ -22,7 +22,7 @@ from confluent_kafka import KafkaException
 
 from streamapp.settings import Settings
 from streamapp.worker.outputs.record_sizes import OutputLimits
-from streamapp.worker.outputs.senders import transactional_sender
+from streamapp.worker.outputs.senders import transactional_producer
 from topics.clients.consumer_group import static_members_of
 from topics.definitions import TopicNames
 from topics.errors import AbortedError, TopicsError
@@ -72,11 +72,11 @@ class AbandonedTransactions:
 
         def end(name: str) -> None:
             until = time.monotonic() + TIMEOUT_S
-            sender = transactional_sender(
+            producer = transactional_producer(
                 settings, limits, name, lambda: stopped() or time.monotonic() > until
             )
-            with closing(sender):
-                sender.open()
+            with closing(producer):
+                producer.open()
 
         return cls(own, lambda: static_members_of(kafka, settings.application_id), end, stopped)
 

@@ -7,7 +7,6 @@ out of the group: its transaction is aborted even if the worker has not noticed 
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -19,7 +18,8 @@ from streamapp.worker.journal.entry import Record, encode
 from streamapp.worker.journal.offset_metadata import metadata_of
 from streamapp.worker.journal.partition_count import count_headers
 from streamapp.worker.transport.membership import Membership
-from topics.clients.transactional_sender import TransactionalSender
+from topics.clients.group_member import GroupMember
+from topics.producing.transactional_producer import TransactionalProducer
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +36,12 @@ class Transactions:
     """The transactions of a worker. All methods wait for the broker: call them in a thread."""
 
     def __init__(
-        self, sender: TransactionalSender, journal: str, group: str, partitions: int | None = None
+        self, producer: TransactionalProducer, journal: str, group: str, partitions: int | None = None
     ) -> None:
         """`journal`: the topic; `group`: the consumer group, whose offsets are committed; `partitions`:
         number of partitions of each source topic, noted with the offsets and in the journal.
         """
-        self._sender = sender
+        self._producer = producer
         self._journal = journal
         self._group = group
         self._partitions = partitions
@@ -49,16 +49,16 @@ class Transactions:
     @property
     def call(self) -> int | None:
         """The number of the client's call that a method waits for; None: it waits for none."""
-        return self._sender.call
+        return self._producer.call
 
     def open(self) -> None:
         """End a transaction that a predecessor of the same name left open; called once for each client."""
-        self._sender.open()
+        self._producer.open()
 
     def commit(self, transaction: Transaction) -> None:
         """Commit a transaction with everything that was sent; AbortedError if it cannot be committed.
 
-        These are the steps 4 to 6 of `committer.py`; `TransactionalSender.commit` takes the last two.
+        These are the steps 4 to 6 of `committer.py`; `TransactionalProducer.commit` takes the last two.
         """
         records = [  # 4.
             (partition, encode(record))
@@ -69,11 +69,12 @@ class Transactions:
             numbers, values = zip(*records, strict=True)
             n, places = len(records), np.array(numbers, dtype=np.int64)
             headers = [count_headers(self._partitions)] * n
-            self._sender.send_run(self._journal, places, values, [None] * n, [0] * n, headers)
+            self._producer.send_run(self._journal, places, values, [None] * n, [0] * n, headers)
         faults.point("commit-before")
-        self._sender.commit(  # 5. and 6.
-            {(t, p): at for (t, p), at in transaction.offsets.items()},
-            group_metadata(self._group, transaction.membership),
+        at = transaction.membership
+        self._producer.commit(  # 5. and 6.
+            {(t, p): position for (t, p), position in transaction.offsets.items()},
+            GroupMember(self._group, at.generation, at.member, at.instance),
             {
                 (topic, number): metadata_of(topic_id, self._partitions)
                 for (topic, number), topic_id in transaction.topic_ids.items()
@@ -83,11 +84,4 @@ class Transactions:
 
     def abort(self) -> None:
         """Discard the records sent since the last commit."""
-        self._sender.abort()
-
-
-def group_metadata(group: str, membership: Membership) -> bytes:
-    """Return a membership in librdkafka's serialisation (tests/contract/test_group_metadata.py)."""
-    instance = b"\1" if membership.instance is None else b"\0" + membership.instance.encode() + b"\0"
-    generation = struct.pack("<i", membership.generation)
-    return b"CGMDv2:" + generation + group.encode() + b"\0" + membership.member.encode() + b"\0" + instance
+        self._producer.abort()

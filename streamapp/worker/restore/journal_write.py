@@ -12,8 +12,8 @@ from streamapp.worker.journal.entry import Record, encode
 from streamapp.worker.journal.partition_count import count_headers
 from streamapp.worker.restore.identity import Identity
 from topics.clients.access import Access
-from topics.clients.transactional_sender import TransactionalSender
 from topics.errors import AbortedError, BrokerError
+from topics.producing.transactional_producer import TransactionalProducer
 
 DENIED: Final = "Topic authorization failed"  # librdkafka's text, without the topic's name
 PAUSE_S: Final = 0.05
@@ -34,13 +34,14 @@ def write_together(
     of partitions that new models belong to; None: the number noted in earlier records holds.
     """
     n, until = len(records), time.monotonic() + TIMEOUT_S
-    sender = TransactionalSender(kafka, f"{group}-journal-{partition}", lambda: time.monotonic() > until)
-    with closing(sender):
-        sender.open()
+    name = f"{group}-journal-{partition}"
+    producer = TransactionalProducer(kafka, name, lambda: time.monotonic() > until, topics=[topic])
+    with closing(producer):
+        producer.open()
         try:
             values = [encode(record) for record in records]
-            sender.send_run(topic, partition, values, [None] * n, [0] * n, [count_headers(count)] * n)
-            sender.commit()
+            producer.send_run(topic, partition, values, [None] * n, [0] * n, [count_headers(count)] * n)
+            producer.commit()
         except AbortedError as error:
             if DENIED not in str(error):
                 raise

@@ -20,10 +20,9 @@ import numpy as np
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition, cimpl
 
-from streamapp.worker.processing.transactions import group_metadata
 from streamapp.worker.reserved_ports import free_ports
-from streamapp.worker.transport.membership import Membership
 from topics.clients import librdkafka
+from topics.clients.group_member import GroupMember
 from topics.clients.native_client import _clients
 from topics.clients.native_producer import NativeProducer
 from topics.clients.produce import produce_records
@@ -147,7 +146,7 @@ def test_properties_that_do_not_go_together_are_refused_alike(away: dict[str, An
 
 
 def test_steps_of_a_transaction_fail_alike(away: dict[str, Any]) -> None:
-    group = group_metadata("a group", Membership(-1, "", None))
+    group = GroupMember("a group").for_librdkafka()
     offsets = [TopicPartition("t", 0, 1), TopicPartition("t", 1, 2, metadata="progress")]
     failures_of = []
     for opener in OPENERS:

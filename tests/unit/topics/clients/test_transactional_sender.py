@@ -12,6 +12,7 @@ from confluent_kafka import KafkaError, KafkaException
 from topics import client_calls
 from topics.clients import sender as sender_module
 from topics.clients import transactional_sender
+from topics.clients.group_member import GroupMember
 from topics.clients.transactional_sender import PAUSE_S, TransactionalSender
 from topics.errors import AbortedError
 
@@ -107,7 +108,7 @@ def test_the_coordinator_has_time_to_give_up_a_dead_replica_before_the_transacti
 
     sender: Any = TransactionalSender({"bootstrap.servers": "127.0.0.1:1"}, "worker-1")
     sender._producer = Patient()
-    sender.commit({("instances", 0): 7}, b"group")
+    sender.commit({("instances", 0): 7}, GroupMember("group"))
     assert FENCED_S < min(seconds) < client_calls.CHECK_S * client_calls.MAX_CHECKS
 
 
@@ -168,7 +169,7 @@ def test_a_call_that_never_returns_is_abandoned_and_the_client_replaced(
     sender._producer = hung = Hung()
     sender.in_transaction = sender.is_open = True
     with pytest.raises(AbortedError, match="has not returned from a call"):
-        sender.commit({("instances", 0): 7}, b"group")
+        sender.commit({("instances", 0): 7}, GroupMember("group"))
     sender.abort()
     assert hung.steps == ["offsets", "abort", "purge"]
     assert sender._producer is not hung
@@ -186,7 +187,7 @@ def test_a_commit_that_does_not_come_to_an_end_has_to_be_aborted() -> None:
     sender._producer = stuck = StuckProducer()
     sender.in_transaction = sender.is_open = True
     with pytest.raises(AbortedError, match="not heard of for 60 s"):
-        sender.commit({("instances", 0): 7}, b"group")
+        sender.commit({("instances", 0): 7}, GroupMember("group"))
     assert stuck.steps.count("commit") > 10, "an outage is waited for"
     pauses = stuck.waits.count(PAUSE_S)
     assert pauses == stuck.steps.count("commit") - 1, "an error may be told at once, again and again"
@@ -261,7 +262,7 @@ def test_a_commit_sends_all_that_was_offered_before_it_ends_the_transaction(gath
     with sender.gathering() if gathers else nullcontext():
         for value in (b"1", b"2", b"3"):
             sender.offer_run("t", 0, [value], [b"k"], [0])
-        sender.commit({("instances", 0): 7}, b"group")
+        sender.commit({("instances", 0): 7}, GroupMember("group"))
     assert narrow.steps == ["begin", "1", "2", "3", "offsets", "commit"]
     assert (sender.in_transaction, sender.is_full) == (False, False)
 

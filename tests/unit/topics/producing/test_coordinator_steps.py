@@ -11,11 +11,12 @@ from confluent_kafka import KafkaError
 
 from tests.unit.topics.producing.scripted_brokers import LOST, SILENT, Script, ScriptedBrokers
 from topics.clients.access import Access
+from topics.clients.group_member import GroupMember
 from topics.errors import AbortedError, BrokerError, FencedError
 from topics.producing.coordinator_steps import CoordinatorSteps
 from topics.producing.step_errors import FailedProducerError, UnfinishedError
 from topics.producing.transaction_requests import ProducerIdentity
-from topics.producing.transactional_offsets import GroupMember, OffsetToCommit
+from topics.producing.transactional_offsets import OffsetToCommit
 
 IDENTITY = ProducerIdentity(7, 1)
 OFFSETS = {("a", 0): OffsetToCommit(5)}

@@ -7,6 +7,7 @@ from typing import Any
 from aiokafka.protocol import produce as theirs
 from aiokafka.protocol import transaction
 
+from topics.clients.group_member import GroupMember
 from topics.producing.batch_encoder import WrittenBatch
 from topics.producing.produce_request import Outcome, Produce
 from topics.producing.transaction_requests import (
@@ -17,7 +18,7 @@ from topics.producing.transaction_requests import (
     ProducerIdentity,
     codes_of,
 )
-from topics.producing.transactional_offsets import GroupMember, OffsetToCommit, TxnOffsetCommit
+from topics.producing.transactional_offsets import OffsetToCommit, TxnOffsetCommit
 
 IDENTITY = ProducerIdentity(1 << 40, 3)
 PLACES = [("a", 0), ("b", 1), ("a", 2)]

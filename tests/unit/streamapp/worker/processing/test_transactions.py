@@ -1,154 +1,102 @@
-"""Transactions, their sender and the task manager together; the client loses sight of its coordinator."""
+"""Transactions, their producer and the task manager together; a coordinator does not answer as it should."""
 
-from itertools import count
-from threading import Event
-from types import SimpleNamespace
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError
 
 from streamapp.worker import blocking_calls
 from streamapp.worker.journal.entry import Entry, decode
 from streamapp.worker.processing.transactions import Transactions
 from tests.positions import at
 from tests.unit.streamapp.worker.processing.rig import Worker, run
-from topics.clients import sender, transactional_sender
-from topics.clients.transactional_sender import TransactionalSender
+from tests.unit.topics.producing.scripted_brokers import LOST, SILENT, ScriptedBrokers
 from topics.errors import HungError
-
-_AUTHORIZATION = KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-
-
-class Client:
-    """A client whose coordinator answers, keeping what its transactions have committed."""
-
-    def __init__(self) -> None:
-        self.steps: list[str] = []
-        self.open: list[bytes] = []
-        self.committed: list[bytes] = []
-        self.offsets: dict[str, int] = {}
-        self.noted: dict[str, str] = {}
-
-    def init_transactions(self, timeout: float) -> None:
-        self.steps.append("init")
-
-    def begin_transaction(self) -> None:
-        self.steps.append("begin")
-
-    def produce(self, topic: str, value: bytes, *rest: Any) -> None:
-        self.open.append(value)
-
-    def send_offsets_to_transaction(self, positions: Any, group: bytes, timeout: float) -> None:
-        self.steps.append("offsets")
-        self.offsets |= {at.topic: at.offset for at in positions}
-        self.noted = {at.topic: at.metadata for at in positions}
-
-    def commit_transaction(self, timeout: float) -> None:
-        self.steps.append("commit")
-        self.committed += self.open
-
-    def abort_transaction(self, timeout: float) -> None:
-        self.steps.append("abort")
-
-    def purge(self) -> None:
-        self.steps.append("purge")
-
-    def poll(self, seconds: float) -> int:
-        return 0
+from topics.fetching.batches import Limit, opened, spans_of
+from topics.producing import transaction_flow
+from topics.producing.transactional_producer import TransactionalProducer
 
 
-class LostSight(Client):
-    """Its commits never come to an end, and then librdkafka refuses every other step, at once."""
+class Rig:
+    """Real transactions on scripted brokers."""
 
-    def commit_transaction(self, timeout: float) -> None:
-        self.steps.append("commit")
-        raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "Timed out waiting", False, True))
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.brokers = ScriptedBrokers({})
+        monkeypatch.setattr(transaction_flow, "BrokerConnections", lambda *_: self.brokers)
+        monkeypatch.setattr(transaction_flow, "STUCK_S", 0.2)
+        monkeypatch.setattr(transaction_flow, "ABORT_S", 0.1)
+        self.producer = TransactionalProducer({"compression.type": "none"}, "worker-1")
+        self.transactions = Transactions(self.producer, "journal", "group", 8)
 
-    def abort_transaction(self, timeout: float) -> None:
-        self.steps.append("abort")
-        conflict = KafkaError._CONFLICT
-        raise KafkaException(KafkaError(conflict, "another call is in progress", False, True))
+    @property
+    def steps(self) -> list[str]:
+        return [name for _, name, _ in self.brokers.steps]
 
-
-class Denied(LostSight):
-    """The right to its id is taken away meanwhile."""
-
-    def abort_transaction(self, timeout: float) -> None:
-        raise KafkaException(KafkaError(_AUTHORIZATION, "Transactional Id authorization failed"))
-
-
-class Hanging(Client):
-    """Does not come back from the step that gives it the offsets."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.released = Event()
-
-    def send_offsets_to_transaction(self, offsets: Any, group: bytes, timeout: float) -> None:
-        self.released.wait()
+    def entries(self) -> list[Any]:
+        """Return what stands in the journal, with what was aborted."""
+        batches: list[Any] = [
+            opened(wire, 0, len(wire), 0, Limit()) for wire in self.brokers.log["journal", 0]
+        ]
+        columns: list[Any] = [spans_of(batch, 0) for batch in batches]
+        return [decode(value, "journal", 0) for spans in columns for value in spans.values]
 
 
-def on_clients(monkeypatch: pytest.MonkeyPatch, *clients: Client) -> Transactions:
-    """Return real transactions on these clients, one after the other; time flies for them."""
-    now, left = count(step=5), list(clients)
-    monkeypatch.setattr(transactional_sender, "time", SimpleNamespace(monotonic=lambda: float(next(now))))
-    monkeypatch.setattr(sender, "Producer", lambda properties, logger: left.pop(0))
-    return Transactions(
-        TransactionalSender({"bootstrap.servers": "127.0.0.1:1"}, "worker-1"), "journal", "group", 8
-    )
+@pytest.fixture
+def rig(monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
+    made = Rig(monkeypatch)
+    yield made
+    made.producer.close()
 
 
-def test_a_commit_that_sticks_is_aborted_once_and_a_new_client_goes_on(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    stuck, good = LostSight(), Client()
-
+def test_a_commit_that_sticks_is_aborted_once_and_a_new_identity_goes_on(rig: Rig) -> None:
     async def story(w: Worker) -> None:
+        rig.brokers.script["EndTxn"] = [LOST] * 6  # the pauses between them are longer than the time for it
         await w.assign()
         await w.deliver(0)
         await w.commit("sticks")
         assert (w.group.rejoined, w.ended, w.here) == (1, None, [])
-        assert stuck.steps.count("commit") > 10, "an outage is waited for"
-        assert stuck.steps[-2:] == ["abort", "purge"], "what is in the way is not asked again and again"
+        assert rig.steps.count("EndTxn") > 2, "a lost answer is no reason to give up"
         assert w.metric("grove_transactions_aborted_total") == 1
+        rig.brokers.steps.clear()
+        rig.brokers.script.clear()
         await w.assign()
         await w.deliver(0)
         await w.commit("again")
-        assert good.steps == ["init", "begin", "offsets", "commit"]
-        assert good.offsets["instances"] == 1
-        assert all("partitions=8" in note for note in good.noted.values() if note)
-        (entry,) = (decode(value, "journal", 0) for value in good.committed)
+        assert rig.steps == ["InitProducerId", "AddPartitions", "AddOffsets", "TxnOffsetCommit", "EndTxn"]
+        topics = {topic: rows for topic, rows, _ in rig.brokers.steps[3][2][-2]}
+        assert topics["instances"][0][1] == 1
+        assert all("partitions=8" in note for rows in topics.values() for *_, note, _ in rows if note)
+        *_, entry = rig.entries()
         assert isinstance(entry, Entry)
         assert entry.after == at(instances=1)
 
-    run(story, transactions=on_clients(monkeypatch, stuck, good))
+    run(story, transactions=rig.transactions)
 
 
-def test_an_abort_that_is_refused_gets_a_new_client_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    denied, good = Denied(), Client()
-
+def test_an_abort_that_is_refused_is_followed_by_a_new_identity(rig: Rig) -> None:
     async def story(w: Worker) -> None:
+        denied = KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        rig.brokers.script |= {"TxnOffsetCommit": [KafkaError.ILLEGAL_GENERATION], "EndTxn": [denied]}
         await w.assign()
         await w.deliver(0)
-        await w.commit("sticks")
+        await w.commit("the group moved on")
         assert (w.group.rejoined, w.ended) == (1, None)
+        assert rig.steps[-1] == "EndTxn"
         await w.assign()
-        assert good.steps == ["init"]
+        assert rig.steps[-1] == "InitProducerId"
 
-    run(story, transactions=on_clients(monkeypatch, denied, good))
+    run(story, transactions=rig.transactions)
 
 
-def test_a_client_that_does_not_come_back_ends_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    hanging = Hanging()
-
+def test_a_step_that_does_not_come_back_ends_the_worker(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     async def story(w: Worker) -> None:
         monkeypatch.setattr(blocking_calls, "CHECK_S", 0.01)
+        rig.brokers.script["TxnOffsetCommit"] = [SILENT]
         await w.assign()
         await w.deliver(0)
         await w.commit("hangs")
         assert isinstance(w.ended, HungError)
         assert "only a new process helps" in str(w.ended)
-        hanging.released.set()
 
-    run(story, transactions=on_clients(monkeypatch, hanging))
+    run(story, transactions=rig.transactions)

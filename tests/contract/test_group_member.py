@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import Consumer
 
-from streamapp.worker.processing.transactions import group_metadata
-from streamapp.worker.transport.membership import Membership
+from topics.clients.group_member import GroupMember
 
 
 @pytest.mark.parametrize("instance", [None, "worker-0"])
@@ -18,4 +17,4 @@ def test_a_membership_reads_as_librdkafka_writes_it(instance: str | None) -> Non
     finally:
         consumer.close()
     # a consumer that never joined: generation -1, no member id
-    assert group_metadata("a group", Membership(-1, "", instance)) == bytes(made)
+    assert GroupMember("a group", instance=instance).for_librdkafka() == bytes(made)
