@@ -1,17 +1,16 @@
 """Commits of transactional producers, in sequence: milliseconds each, as JSON.
 
-    python -m benchmarks.transactions [--producers librdkafka aiokafka --partitions 8 --outputs 480
+    python -m benchmarks.transactions [--producers own librdkafka aiokafka --partitions 8 --outputs 480
         --commits 100 --intervals 100 50 0 --backoffs 100 5 --turns 3]
 
 Commits what a worker commits with exactly-once, without a worker: `outputs` answers spread over the
-partitions, a record of the journal for each partition, and the offsets of a group. `librdkafka` is the
-worker's own sender, with a request for each partition; `aiokafka` sends one to a broker for all partitions.
+partitions, a record of the journal for each partition, and the offsets of a group. `own` is the worker's
+producer: one request to a broker for all partitions, as `aiokafka` sends it. `librdkafka` sends one for each.
 With interval 0, each transaction begins when the last one has ended.
 
 `p50`, `p90`, `p99` and `mean` are of a whole commit, from the first record that is handed over. `offsets`,
 `flush` and `end` are medians of the parts: offsets are added while outputs are sent, and the flush waits for
-the outputs that are left. The worker's client waits in its flush for at most 50 ms, and for the rest in
-`end`. `cpu_ms` is the CPU time of this process for a commit, with all its threads: the median of the turns.
+the outputs that are left. librdkafka waits in its flush for at most 50 ms here, and for the rest in `end`. `cpu_ms` is the CPU time of this process for a commit, with all its threads: the median of the turns.
 
 `backoffs` are milliseconds before a refused request is sent again. Producers and backoffs take turns, after a
 pass that does not count, in which the broker's Java machine compiles.

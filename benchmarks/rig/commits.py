@@ -1,4 +1,4 @@
-"""Commits: the same transactions by the worker's sender, which is librdkafka's, and by aiokafka's producer.
+"""Commits: the same transactions by the worker's own producer, by librdkafka's and by aiokafka's.
 
 A transaction has answers in every partition, a record of the journal for each partition, and the offsets of a
 group without members.
@@ -22,6 +22,7 @@ from topics.clients.sender import BATCH_BYTES
 from topics.clients.transactional_sender import TIMEOUT_MS, TransactionalSender
 from topics.columns.spans import Ints64, Spans
 from topics.definitions import TopicNames
+from topics.producing.transactional_producer import TransactionalProducer
 
 KEYS: Final = 64
 _ANSWER: Final = '{"id":"3-%d","label":"1","probabilities":{"0":0.1834,"1":0.8166},"version":%d}'
@@ -99,8 +100,46 @@ def measured(call: Callable[..., Any], took: list[float]) -> Callable[..., Any]:
     return timed
 
 
+class OwnCommits:
+    """Commits of a worker's producer: one request to a broker for all partitions.
+
+    It waits 5 ms, whatever `backoff_ms` is, before it repeats the first step of a transaction.
+    """
+
+    def __init__(self, address: str, load: Load, name: str, backoff_ms: int) -> None:
+        self.parts: Parts = {"offsets": [], "flush": [], "end": []}
+        self._load = load
+        self._member = GroupMember(name)
+        self._producer = TransactionalProducer({"bootstrap.servers": address}, name)
+        self._producer.open()
+        flow: Any = self._producer._flow
+        flow._steps.send_offsets = self._timed("offsets", flow._steps.send_offsets)
+        flow._sender.flush = self._timed("flush", flow._sender.flush)
+        flow._steps.end = self._timed("end", flow._steps.end)
+
+    def _timed(self, part: str, step: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        """Return a coroutine function that notes how long each call takes."""
+
+        async def timed(*arguments: Any, **named: Any) -> None:
+            began = time.perf_counter()
+            await step(*arguments, **named)
+            self.parts[part].append(1e3 * (time.perf_counter() - began))
+
+        return timed
+
+    def commit(self, number: int) -> None:
+        load, journal, n = self._load, self._load.journal, self._load.partitions
+        self._producer.send_run(load.names.predictions, load.places, *load.spans, [0] * len(load.values))
+        self._producer.send_run(load.names.journal, np.arange(n), journal, [None] * n, [0] * n)
+        offsets = {(load.names.instances, partition): number for partition in range(n)}
+        self._producer.commit(offsets, self._member)
+
+    def close(self) -> None:
+        self._producer.close()
+
+
 class LibrdkafkaCommits:
-    """Commits of a worker's sender: a request for each partition, at most five in flight to a broker."""
+    """Commits of librdkafka: a request for each partition, at most five in flight to a broker."""
 
     def __init__(self, address: str, load: Load, name: str, backoff_ms: int) -> None:
         self.parts: Parts = {"offsets": [], "flush": [], "end": []}
@@ -195,4 +234,8 @@ class AiokafkaCommits:
         self._loop.close()
 
 
-PRODUCERS: Final[dict[str, Producer]] = {"librdkafka": LibrdkafkaCommits, "aiokafka": AiokafkaCommits}
+PRODUCERS: Final[dict[str, Producer]] = {
+    "own": OwnCommits,
+    "librdkafka": LibrdkafkaCommits,
+    "aiokafka": AiokafkaCommits,
+}

@@ -33,9 +33,10 @@ from streamapp.worker.processing.results import Results
 from streamapp.worker.processing.task_manager import TaskManager
 from streamapp.worker.processing.transactions import Transactions
 from streamapp.worker.transport.partition_health import PartitionHealth
-from topics.clients.native_producer import NativeProducer
 from topics.columns.records import RawRecords
 from topics.columns.spans import TIMESTAMP, Ints64
+from topics.producing.batch_sender import BatchSender
+from topics.producing.coordinator_steps import CoordinatorSteps
 
 Sums = defaultdict[int, list[float]]
 
@@ -173,8 +174,9 @@ def install(trace: Trace, source: str) -> None:
     trace.around_async(Consumer, "_deliver_round", "rounds")
     trace.around(Committer, "_close", "commit: cut")
     trace.around(Transactions, "commit", "commit: in its thread")
-    trace.around(NativeProducer, "send_offsets_to_transaction", "commit: offsets")
-    trace.around(NativeProducer, "commit_transaction", "commit: flush and commit of the transaction")
+    trace.around_async(CoordinatorSteps, "send_offsets", "commit: offsets")
+    trace.around_async(BatchSender, "flush", "commit: records")
+    trace.around_async(CoordinatorSteps, "end", "commit: end of the transaction")
 
 
 def install_waits(trace: Trace) -> None:

@@ -29,6 +29,8 @@ pytestmark = pytest.mark.broker
 
 PARTITIONS = 3
 LIMIT = 20_000
+LOADING = (KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_LOAD_IN_PROGRESS)
+"""Codes of a group's first coordinator, which is not ready yet."""
 HEADERS: list[Headers] = [[("name", b"content"), ("other", b"")], [], [("name", None)]]
 
 
@@ -85,11 +87,8 @@ def positions_of(kafka: dict[str, Any], group: str, topic: str) -> list[tuple[in
     while committed is None:
         try:
             committed = consumer.committed(places, timeout=20)
-        except KafkaException as error:  # the group's first coordinator is still loading
-            if error.args[0].code() not in (
-                KafkaError.NOT_COORDINATOR,
-                KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-            ):
+        except KafkaException as error:
+            if error.args[0].code() not in LOADING:
                 raise
     consumer.close()
     return [(position.offset, position.metadata or "") for position in committed]

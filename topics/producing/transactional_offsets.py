@@ -15,7 +15,7 @@ from topics.producing.transaction_requests import Place, ProducerIdentity
 NO_LEADER_EPOCH: Final = -1
 
 END_OF_TEXT: Final = "\0"
-"""Ends the metadata of an offset: confluent-kafka writes it, and reads up to it, beyond their end if need be."""
+"""Ends the metadata of an offset: confluent-kafka writes it, and reads on until it comes."""
 
 _COMPACT: Final = CompactString("utf-8")
 

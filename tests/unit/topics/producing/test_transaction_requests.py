@@ -62,7 +62,7 @@ def test_offsets_have_their_member() -> None:
     offsets = {("a", 1): OffsetToCommit(7, "x"), ("a", 2): OffsetToCommit(8)}
     member = GroupMember("group", 5, "member", "name")
     struct = prepared(TxnOffsetCommit("id", IDENTITY, member, offsets), NEW)
-    first = b"\0\0\0\1" + bytes(7) + b"\7" + b"\xff" * 4 + b"\2x" + b"\0"
+    first = b"\0\0\0\1" + bytes(7) + b"\7" + b"\xff" * 4 + b"\3x\0" + b"\0"
     second = b"\0\0\0\2" + bytes(7) + b"\x08" + b"\xff" * 4 + b"\1" + b"\0"
     identity = (1 << 40).to_bytes(8, "big") + b"\0\3"
     membership = b"\0\0\0\5" + b"\7member" + b"\5name"
