@@ -12,13 +12,16 @@ from tests.broker.workers import PATIENCE, Installation, WorkerProcess, wait_unt
 
 pytestmark = pytest.mark.broker
 
-N = 20_000
-QUEUE = {"GROVE_KAFKA_QUEUE_BUFFERING_MAX_MESSAGES": "100"}
+N = 8_000
+SETTINGS = {
+    "GROVE_KAFKA_QUEUE_BUFFERING_MAX_MESSAGES": "100",
+    "GROVE_KAFKA_MAX_PARTITION_FETCH_BYTES": "1000",  # one batch a fetch: most are left when the broker goes
+}
 WAITING = "in drain"  # a line of the traceback of the thread that waits
 
 
 def load(place: Installation, name: str) -> None:
-    producer = place.producer()
+    producer = place.producer(**{"batch.num.messages": 100})
     for i in range(N):
         value = orjson.dumps({"id": f"{name}{i}", "features": {"x": i % 10}})
         producer.produce(place.names.instances, value, b"key", 0)
@@ -46,7 +49,7 @@ def test_while_the_queue_is_full_the_loop_turns_nothing_is_lost_and_the_worker_c
     private_broker: EmbeddedBroker, tmp_path: Path
 ) -> None:
     place = Installation(
-        private_broker.bootstrap_servers, "full.", 2, tmp_path, module="streamapp worker", settings=QUEUE
+        private_broker.bootstrap_servers, "full.", 2, tmp_path, module="streamapp worker", settings=SETTINGS
     )
     load(place, "a")
     with place.worker("w") as worker:

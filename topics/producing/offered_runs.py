@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from topics.producing.batch_encoder import Run, WrittenBatch
 
 MOST_BYTES: Final = 256 << 20
-"""Bytes of records that the brokers have not acknowledged, from which on a producer is full."""
+"""Bytes of records that the brokers have not acknowledged, from which on a producer is full, if
+`queue.buffering.max.kbytes` is not set.
+"""
 
 
 class OfferedRuns:
     """Runs in the order in which they were offered; one thread offers, another one takes."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_bytes: int = MOST_BYTES, most_records: float = float("inf")) -> None:
+        """No more should be offered once so many bytes, or records, are not acknowledged."""
+        self._most_bytes = most_bytes
+        self._most_records = most_records
         self._lock = threading.Lock()
         self._runs: list[tuple[str, Run]] = []
         self._n_written_bytes = 0
@@ -27,7 +32,17 @@ class OfferedRuns:
     @property
     def is_full(self) -> bool:
         """Whether no more should be offered."""
-        return self.n_bytes + self._n_written_bytes >= MOST_BYTES
+        return (
+            self.n_bytes + self._n_written_bytes >= self._most_bytes or self.n_records >= self._most_records
+        )
+
+    @classmethod
+    def of(cls, kafka: Mapping[str, Any]) -> OfferedRuns:
+        """Return the runs of a producer with these properties, under librdkafka's names."""
+        most_bytes = MOST_BYTES
+        if "queue.buffering.max.kbytes" in kafka:
+            most_bytes = int(kafka["queue.buffering.max.kbytes"]) << 10
+        return cls(most_bytes, float(kafka.get("queue.buffering.max.messages", "inf")))
 
     def offer(self, topic: str, run: Run) -> None:
         """Add a run at the end."""

@@ -69,7 +69,7 @@ class TransactionalProducer:
         self.is_open = False
         self._stopped = stopped
         self._give_up_at = float("inf")
-        self._offered = OfferedRuns()
+        self._offered = OfferedRuns.of(kafka)
         self._gathers = False
         self._is_closed = False
         self._flow = TransactionFlow(
