@@ -42,6 +42,10 @@ LONGEST_PAUSE_S: Final = 1.0
 """Each further pause is twice as long, up to this one."""
 
 
+MISSING_S: Final = 30.0
+"""How long a partition may be unknown to the coordinator: brokers learn of a new topic one after another."""
+
+
 class CoordinatorSteps:
     """The steps of the transactions of one transactional id, except for the records."""
 
@@ -62,6 +66,8 @@ class CoordinatorSteps:
         self._access = access
         self._is_overdue = is_overdue
         self._nodes: dict[Role, int] = {}
+        self._missing_since = float("inf")
+        """Time of the event loop since which a partition of the running step has been unknown."""
         self._calls = itertools.count(1)
         self.call: int | None = None
         """Number of the request whose answer a step waits for, or None."""
@@ -81,7 +87,11 @@ class CoordinatorSteps:
     async def add_partitions(
         self, identity: ProducerIdentity, places: Sequence[Place], seconds: float
     ) -> None:
-        """Make partitions a part of the transaction, before any record is sent to them."""
+        """Make partitions a part of the transaction, before any record is sent to them.
+
+        Raises BrokerError if one of them does not exist.
+        """
+        self._missing_since = float("inf")
         await self._step("AddPartitionsToTxn", AddPartitions(self._id, identity, places), seconds)
 
     async def send_offsets(
@@ -142,7 +152,10 @@ class CoordinatorSteps:
         except RefusedLookUpError as error:
             step, codes = "FindCoordinator", [error.code]
         else:
-            codes = [*codes_of(answer).values()]
+            of_places = codes_of(answer)
+            codes = [*of_places.values()]
+            if step == "AddPartitionsToTxn":
+                self._check_existence(of_places)
         finally:
             self.call = None
         verdict, code = verdict_on(step, codes)
@@ -153,6 +166,19 @@ class CoordinatorSteps:
         if verdict <= Verdict.LOOK_UP:
             return Codes(code).str()
         raise self._refused(step, verdict, code, key)
+
+    def _check_existence(self, codes: Mapping[Place | None, int]) -> None:
+        """Raise BrokerError if a partition has been unknown for too long."""
+        missing = [place for place, code in codes.items() if code == Codes.UNKNOWN_TOPIC_OR_PART]
+        now = asyncio.get_running_loop().time()
+        self._missing_since = min(self._missing_since, now) if missing else float("inf")
+        if missing and missing[0] is not None and now - self._missing_since >= MISSING_S:
+            topic, partition = missing[0]
+            message = (
+                f"topic {topic} does not exist, or has no partition {partition}: the broker has refused "
+                f"records for it for {MISSING_S:g} s; create it with 'grove topics create'"
+            )
+            raise BrokerError(message)
 
     def _refused(self, step: str, verdict: Verdict, code: int, group: str) -> BrokerError:
         text = Codes(code).str()

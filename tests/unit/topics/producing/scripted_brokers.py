@@ -63,6 +63,9 @@ class ScriptedBrokers(BrokerConnections):
             await asyncio.Event().wait()
         if code == LOST:
             raise LostAnswerError(LOST)
+        if name == "AddPartitions":
+            places = [place for _, rows in request._fields[-1] for place in rows]
+            return SimpleNamespace(topics=[("a", [(place, code) for place in places])])
         if name == "InitProducerId" and code == 0:
             self.epoch += 1
         return SimpleNamespace(error_code=code, producer_id=7, producer_epoch=self.epoch)

@@ -13,6 +13,7 @@ from tests.unit.topics.producing.scripted_brokers import LOST, SILENT, Script, S
 from topics.clients.access import Access
 from topics.clients.group_member import GroupMember
 from topics.errors import AbortedError, BrokerError, FencedError
+from topics.producing import coordinator_steps
 from topics.producing.coordinator_steps import CoordinatorSteps
 from topics.producing.step_errors import FailedProducerError, UnfinishedError
 from topics.producing.transaction_requests import ProducerIdentity
@@ -143,3 +144,20 @@ def test_a_timeout_that_the_brokers_refuse_has_a_remedy() -> None:
     assert "40000 ms; lower transaction.timeout.ms, or raise the brokers' transaction.max.timeout.ms" in str(
         result
     )
+
+
+def add(steps: CoordinatorSteps) -> Awaitable[None]:
+    return steps.add_partitions(IDENTITY, [("a", 0), ("a", 1)], 30.0)
+
+
+def test_a_new_topic_is_waited_for() -> None:
+    result, sent = run({"AddPartitions": [KafkaError.UNKNOWN_TOPIC_OR_PART] * 2}, add)
+    assert result is None
+    assert sent == [(1, "AddPartitions")] * 3
+
+
+def test_a_topic_that_does_not_exist_ends_the_producer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coordinator_steps, "MISSING_S", 0.01)
+    result, _ = run({"AddPartitions": [KafkaError.UNKNOWN_TOPIC_OR_PART] * 9}, add)
+    assert type(result) is BrokerError, "no abort helps"
+    assert "topic a does not exist, or has no partition 0" in str(result)
