@@ -123,13 +123,16 @@ class TransactionFlow:
         """End the transaction at the coordinator, if that is certain to leave nothing behind.
 
         If a request is not answered, a broker may append its batch later. Only a new epoch keeps that batch
-        out, and `open` brings one.
+        out, and `open` brings one. AbortedError if the caller wants to end: there is no next epoch.
         """
         is_answered = await self._sender.stop(ABORT_S) if self._has_begun else True
         is_lost = self._is_lost or not is_answered or isinstance(self._sender.failure, _LOSSES)
         has_begun, self._has_begun = self._has_begun, False
         identity, self._identity = self._identity, NOBODY
         self._failure = self._sender.failure = None
+        if is_lost and self._is_overdue():
+            message = f"transactional.id={self._id}: a transaction was not ended before the stop"
+            raise AbortedError(message)
         if is_lost or not has_begun:
             return
         try:

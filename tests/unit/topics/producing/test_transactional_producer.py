@@ -148,8 +148,8 @@ def test_records_that_cannot_be_written_are_not_left_out(
         patched.setattr(transaction_flow, "write_runs", write_runs)
         if is_early:
             patched.setattr(transactional_producer, "EARLY_BYTES", 0)
-        rig.send()
         with pytest.raises((AbortedError, MemoryError)):
+            rig.send()
             rig.producer.commit()
     assert "EndTxn" not in rig.steps
     with pytest.raises(AbortedError, match="MemoryError"):
@@ -180,3 +180,16 @@ def test_columns_that_do_not_fit_together_are_refused_at_once(rig: Rig) -> None:
     arguments: dict[str, Any] = {"offsets": {("in", 0): 1}}
     with pytest.raises(ValueError, match="member must be given"):
         rig.producer.commit(**arguments)
+
+
+def test_an_abort_that_ends_nothing_before_a_stop_raises(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    rig.script["EndTxn"] = [LOST]
+    rig.send()
+    rig.producer.flush()
+    with monkeypatch.context() as patched:
+        patched.setattr(rig.producer, "_stopped", lambda: True)
+        patched.setattr(transactional_producer, "STOP_S", 0.0)
+        with pytest.raises(AbortedError, match="not finished before the worker stopped"):
+            rig.producer.commit()
+        with pytest.raises(AbortedError, match="a transaction was not ended before the stop"):
+            rig.producer.abort()
