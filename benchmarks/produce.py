@@ -1,11 +1,11 @@
-"""Nanoseconds per record of producing: confluent-kafka's client, and librdkafka bound by ctypes.
+"""Nanoseconds per record of producing: confluent-kafka's client, librdkafka by ctypes, our transactions.
 
     python -m benchmarks.produce [--bootstrap HOST:PORT] [--records 200000] [--turns 3]
 
 Prints one JSON object: CPU of the producing thread, and of all threads of the process, each the median of the
 turns. It sends runs of 2,000 answers, as a worker does, as lists or as columns, without headers or with
-those that `output_headers=full` gives, in a transaction or not; the clients take turns. Without an address a
-broker is started.
+those that `output_headers=full` gives; the clients take turns. A worker's transactional producer is one of
+them, with one transaction for all records. Without an address a broker is started.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from streamapp.worker.outputs.outgoing_headers import FullHeaders
 from topics.clients import admin, librdkafka
 from topics.clients.cluster import Cluster
 from topics.clients.sender import Sender
-from topics.clients.transactional_sender import TransactionalSender
 from topics.codecs.compiled.text_columns import text_spans
 from topics.columns.records import Headers
 from topics.columns.spans import Spans
+from topics.producing.transactional_producer import TransactionalProducer
 
 RUN = 2000
 PARTITIONS = 8
 KEYS = 64
-CLIENTS = {"confluent-kafka": False, "librdkafka": True}
+Producer = Sender | TransactionalProducer
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def a_topic(bootstrap: str) -> Iterator[str]:
     cluster.client.delete_topics([topic])[topic].result()
 
 
-def pass_once(sender: Sender, topic: str, run: Run, records: int) -> tuple[float, float]:
+def pass_once(sender: Producer, topic: str, run: Run, records: int) -> tuple[float, float]:
     """Return nanoseconds per record: of this thread while it produces, and of all threads until delivery."""
     cpu, thread = time.process_time(), 0.0
     for number in range(records // RUN):
@@ -92,7 +92,7 @@ def pass_once(sender: Sender, topic: str, run: Run, records: int) -> tuple[float
         columns = run.values, run.keys, run.timestamps, run.headers
         sender.send_run(topic, number % PARTITIONS, *columns)
         thread += time.thread_time() - begun
-    if isinstance(sender, TransactionalSender):
+    if isinstance(sender, TransactionalProducer):
         sender.commit()
     else:
         sender.flush()
@@ -103,13 +103,14 @@ def pass_once(sender: Sender, topic: str, run: Run, records: int) -> tuple[float
 def measure(bootstrap: str, records: int, turns: int) -> dict[str, dict[str, int]]:
     """Return the medians by case and client."""
     costs_by_case: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    senders: dict[tuple[str, bool], Sender] = {}
     kafka = {"bootstrap.servers": bootstrap}
-    for client, native in CLIENTS.items():
-        senders[client, False] = Sender(kafka, native=native)
-        transactional = TransactionalSender(kafka, f"produce-{client}", native=native)
-        transactional.open()
-        senders[client, True] = transactional
+    transactional = TransactionalProducer(kafka, "produce")
+    transactional.open()
+    senders: dict[str, Producer] = {
+        "confluent-kafka": Sender(kafka),
+        "librdkafka": Sender(kafka, native=True),
+        "own transactions": transactional,
+    }
     with a_topic(bootstrap) as topic:
         for turn in range(turns + 1):
             for form, headers in (
@@ -119,13 +120,12 @@ def measure(bootstrap: str, records: int, turns: int) -> dict[str, dict[str, int
                 ("columns", "full"),
             ):
                 run = answers(form, headers)
-                for (client, in_transaction), sender in senders.items():
+                for client, sender in senders.items():
                     if client == "confluent-kafka" and form == "columns":
                         continue
                     cost = pass_once(sender, topic, run, records)
                     if turn:  # the first turn fills caches
-                        guarantee = "transaction" if in_transaction else "plain"
-                        costs_by_case[f"{guarantee}, {form}, headers {headers}: {client}"].append(cost)
+                        costs_by_case[f"{form}, headers {headers}: {client}"].append(cost)
     for sender in senders.values():
         sender.close()
     return {

@@ -10,7 +10,7 @@ With interval 0, each transaction begins when the last one has ended.
 
 `p50`, `p90`, `p99` and `mean` are of a whole commit, from the first record that is handed over. `offsets`,
 `flush` and `end` are medians of the parts: offsets are added while outputs are sent, and the flush waits for
-the outputs that are left. librdkafka waits in its flush for at most 50 ms here, and for the rest in `end`.
+the outputs that are left. librdkafka is called through confluent-kafka, record by record.
 `cpu_ms` is the CPU time of this process for a commit, with all its threads: the median of the turns.
 
 `backoffs` are milliseconds before a refused request is sent again. Producers and backoffs take turns, after a

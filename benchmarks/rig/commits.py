@@ -14,15 +14,17 @@ from functools import cached_property
 from typing import Any, Final, Protocol
 
 import numpy as np
-from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaProducer
+from aiokafka import TopicPartition as Place
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Producer as ConfluentProducer
 
 from streamapp.worker.outputs.senders import LINGER_MS
 from topics.clients.group_member import GroupMember
 from topics.clients.sender import BATCH_BYTES
-from topics.clients.transactional_sender import TIMEOUT_MS, TransactionalSender
 from topics.columns.spans import Ints64, Spans
 from topics.definitions import TopicNames
-from topics.producing.transactional_producer import TransactionalProducer
+from topics.producing.transactional_producer import TIMEOUT_MS, TransactionalProducer
 
 KEYS: Final = 64
 _ANSWER: Final = '{"id":"3-%d","label":"1","probabilities":{"0":0.1834,"1":0.8166},"version":%d}'
@@ -144,34 +146,42 @@ class LibrdkafkaCommits:
     def __init__(self, address: str, load: Load, name: str, backoff_ms: int) -> None:
         self.parts: Parts = {"offsets": [], "flush": [], "end": []}
         self._load = load
-        self._member = GroupMember(name)
-        properties = {
-            "bootstrap.servers": address,
-            "linger.ms": LINGER_MS,
-            "retry.backoff.ms": backoff_ms,
-        }
-        self._sender = TransactionalSender(properties, name, native=True)
-        self._sender.open()
-        client: Any = self._sender._producer
-        client.flush = measured(client.flush, self.parts["flush"])
-        client.send_offsets_to_transaction = measured(
-            client.send_offsets_to_transaction, self.parts["offsets"]
+        kafka = {"bootstrap.servers": address, "log_level": 0}
+        self._member = Consumer({**kafka, "group.id": name})
+        self._producer = ConfluentProducer(
+            {
+                **kafka,
+                "transactional.id": name,
+                "transaction.timeout.ms": TIMEOUT_MS,
+                "compression.type": "lz4",  # as the worker's producer
+                "batch.size": BATCH_BYTES,
+                "linger.ms": LINGER_MS,
+                "retry.backoff.ms": backoff_ms,
+            }
         )
-        client.commit_transaction = measured(client.commit_transaction, self.parts["end"])
-        self._client = client
+        self._producer.init_transactions()
+        member = self._member.consumer_group_metadata()
+        self._send_offsets = measured(
+            lambda offsets: self._producer.send_offsets_to_transaction(offsets, member), self.parts["offsets"]
+        )
+        self._flush = measured(self._producer.flush, self.parts["flush"])
+        self._end = measured(self._producer.commit_transaction, self.parts["end"])
 
     def commit(self, number: int) -> None:
-        load, journal = self._load, self._load.journal
-        self._sender.send_run(load.names.predictions, load.places, *load.spans, [0] * len(load.values))
-        places = np.arange(load.partitions)
-        self._sender.send_run(load.names.journal, places, journal, [None] * len(journal), [0] * len(journal))
-        offsets = {(load.names.instances, partition): number for partition in range(load.partitions)}
-        self._sender.commit(offsets, self._member)
-        self.parts["end"][-1] -= self.parts["flush"][-1]  # a commit flushes first
+        load, names, produce = self._load, self._load.names, self._producer.produce
+        self._producer.begin_transaction()
+        for value, key, partition in zip(load.values, load.keys, load.places.tolist(), strict=True):
+            produce(names.predictions, value, key, partition)
+        for partition, entry in enumerate(load.journal):
+            produce(names.journal, entry, None, partition)
+        self._send_offsets(
+            [TopicPartition(names.instances, partition, number) for partition in range(load.partitions)]
+        )
+        self._flush()
+        self._end()
 
     def close(self) -> None:
-        del self._client.flush  # closing flushes, too, which is no part of a commit
-        self._sender.close()
+        self._member.close()
 
 
 class AiokafkaCommits:
@@ -207,7 +217,7 @@ class AiokafkaCommits:
         await self._producer.begin_transaction()
         sent = await self._sent(names.predictions, load.values, load.keys, load.per_partition)
         sent += await self._sent(names.journal, load.journal, [None] * load.partitions, 1)
-        offsets = {TopicPartition(names.instances, partition): number for partition in range(load.partitions)}
+        offsets = {Place(names.instances, partition): number for partition in range(load.partitions)}
         await self._timed("offsets", self._producer.send_offsets_to_transaction(offsets, self._name))
         await self._timed("flush", asyncio.gather(*sent))
         await self._timed("end", self._producer.commit_transaction())

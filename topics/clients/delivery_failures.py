@@ -63,10 +63,6 @@ class DeliveryFailures:
         self.fatal = self.fatal or DeliveryError(message)
         return DeliveryError(message)
 
-    def forget(self) -> None:
-        """Forget undelivered records: their transaction is aborted."""
-        self.failed, self.reason, self._reason_is_another = 0, "", False
-
     def erred(self, error: KafkaError) -> None:
         if error.fatal():
             self.ended(error)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
 
 
@@ -14,9 +13,3 @@ class GroupMember:
     generation: int = -1  # -1: the group has no members
     member: str = ""
     instance: str | None = None  # the name of a static member
-
-    def for_librdkafka(self) -> bytes:
-        """Return the member in librdkafka's serialisation (tests/contract/test_group_member.py)."""
-        instance = b"\1" if self.instance is None else b"\0" + self.instance.encode() + b"\0"
-        generation = struct.pack("<i", self.generation)
-        return b"CGMDv2:" + generation + self.group.encode() + b"\0" + self.member.encode() + b"\0" + instance

@@ -81,27 +81,12 @@ class Message(Structure):
     )
 
 
-class Position(Structure):
-    """rd_kafka_topic_partition_t: an offset and its metadata."""
-
-    _fields_ = (
-        ("topic", c_char_p),
-        ("partition", c_int32),
-        ("offset", c_int64),
-        ("metadata", c_void_p),
-        ("metadata_size", c_size_t),
-        ("opaque", c_void_p),
-        ("err", c_int),
-        ("_private", c_void_p),
-    )
-
-
 DELIVERY_CALLBACK: Any = CFUNCTYPE(None, c_void_p, POINTER(Message), c_void_p)
 ERROR_CALLBACK: Any = CFUNCTYPE(None, c_void_p, c_int, c_char_p, c_void_p)
 TOKEN_CALLBACK: Any = CFUNCTYPE(None, c_void_p, c_char_p, c_void_p)
 LOG_CALLBACK: Any = CFUNCTYPE(None, c_void_p, c_int, c_char_p, c_char_p)
 
-_CLIENT = _CONF = _TOPIC = _LIST = _GROUP = _ERROR = c_void_p
+_CLIENT = _CONF = _TOPIC = _ERROR = c_void_p
 
 FUNCTIONS: Final[Mapping[str, tuple[Any, tuple[Any, ...]]]] = {
     "version": (c_int, ()),
@@ -135,23 +120,12 @@ FUNCTIONS: Final[Mapping[str, tuple[Any, tuple[Any, ...]]]] = {
     "flush": (c_int, (_CLIENT, c_int)),
     "purge": (c_int, (_CLIENT, c_int)),
     "outq_len": (c_int, (_CLIENT,)),
-    "init_transactions": (_ERROR, (_CLIENT, c_int)),
-    "begin_transaction": (_ERROR, (_CLIENT,)),
-    "send_offsets_to_transaction": (_ERROR, (_CLIENT, _LIST, _GROUP, c_int)),
-    "commit_transaction": (_ERROR, (_CLIENT, c_int)),
-    "abort_transaction": (_ERROR, (_CLIENT, c_int)),
     "error_code": (c_int, (_ERROR,)),
     "error_string": (c_char_p, (_ERROR,)),
     "error_is_fatal": (c_int, (_ERROR,)),
     "error_is_retriable": (c_int, (_ERROR,)),
     "error_txn_requires_abort": (c_int, (_ERROR,)),
     "error_destroy": (None, (_ERROR,)),
-    "consumer_group_metadata_read": (_ERROR, (POINTER(c_void_p), c_char_p, c_size_t)),
-    "consumer_group_metadata_destroy": (None, (_GROUP,)),
-    "topic_partition_list_new": (_LIST, (c_int,)),
-    "topic_partition_list_add": (POINTER(Position), (_LIST, c_char_p, c_int32)),
-    "topic_partition_list_destroy": (None, (_LIST,)),
-    "mem_malloc": (c_void_p, (_CLIENT, c_size_t)),
 }
 """Result and parameters of each function, by its name without `rd_kafka_`."""
 

@@ -6,7 +6,6 @@ that confluent-kafka raises. The client ends with its last reference, when no ca
 
 from __future__ import annotations
 
-import ctypes
 import os
 import threading
 import time
@@ -16,7 +15,7 @@ from logging import Logger
 from typing import Any, Final
 
 import numpy as np
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException
 
 from topics.clients import librdkafka
 from topics.clients.librdkafka import Argument, Library
@@ -36,7 +35,6 @@ OUT_OF_BOUNDS: Final = -1
 """A kernel's result, instead of an error, if a column points outside its buffer."""
 
 _FIRST_LOOK_S: Final = 0.001
-_EAGER_S: Final = 0.05
 _QUIET_S: Final = 0.04
 """Seconds of a flush in which no thread of the client is woken again."""
 _NO_STARTS: Final = np.zeros(0, dtype=np.int64)
@@ -163,40 +161,6 @@ class NativeProducer:
             failure,
         )
         return n_taken, self._refusal(int(failure[0]))
-
-    def init_transactions(self, seconds: float) -> None:
-        """End the open transaction that an earlier producer of the same id has left."""
-        self._step(self._library.init_transactions, _ms(seconds))
-
-    def begin_transaction(self) -> None:
-        """Begin a transaction."""
-        self._step(self._library.begin_transaction)
-
-    def send_offsets_to_transaction(
-        self, positions: Sequence[TopicPartition], group: bytes, seconds: float
-    ) -> None:
-        """Make offsets a part of the transaction; `group` is a member's serialised metadata."""
-        client, library = self._own(), self._library
-        member = ctypes.c_void_p()
-        self._raise(library.consumer_group_metadata_read(ctypes.byref(member), group, len(group)))
-        offsets = library.topic_partition_list_new(len(positions))
-        try:
-            for tp in positions:
-                _add(library, client, offsets, tp)
-            self._step(library.send_offsets_to_transaction, offsets, member, _ms(seconds))
-        finally:
-            library.topic_partition_list_destroy(offsets)
-            library.consumer_group_metadata_destroy(member)
-
-    def commit_transaction(self, seconds: float) -> None:
-        """Commit the transaction once everything in it is delivered."""
-        # A failed transaction may hold records that are never delivered, which the library handles.
-        self.flush(min(seconds, _EAGER_S))
-        self._step(self._library.commit_transaction, _ms(seconds))
-
-    def abort_transaction(self, seconds: float) -> None:
-        """Discard the transaction and the waiting records."""
-        self._step(self._library.abort_transaction, _ms(seconds))
 
     def _own(self) -> int:
         """Return the client; raise RuntimeError in a process that was forked from its owner."""
@@ -356,17 +320,6 @@ def _names(names: Sequence[str]) -> tuple[bytes, Any]:
         raise ValueError(message)
     starts = np.cumsum([0, *(len(text) + 1 for text in texts)], dtype=np.int64)
     return b"".join(text + b"\0" for text in texts), starts[:-1]
-
-
-def _add(library: Library, client: int, offsets: int, tp: TopicPartition) -> None:
-    """Add an offset to a librdkafka list."""
-    position = library.topic_partition_list_add(offsets, tp.topic.encode(), tp.partition).contents
-    position.offset = tp.offset
-    if tp.metadata is not None:  # with its NUL, as confluent-kafka gives it
-        text = tp.metadata.encode() + b"\0"
-        position.metadata = library.mem_malloc(client, len(text))
-        ctypes.memmove(position.metadata, text, len(text))
-        position.metadata_size = len(text)
 
 
 def _ms(seconds: float) -> int:

@@ -3,8 +3,7 @@
     open ──> offer … offer ──> commit(offsets)      all of it, or
                           └──> abort                nothing of it
 
-It has the interface of `topics/clients/transactional_sender.py`. Records wait for the commit, so that all of
-them go together; above `EARLY_BYTES` they are sent before it.
+Records wait for the commit, so that all of them go together; above `EARLY_BYTES` they are sent before it.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ import numpy as np
 from topics.clients.group_member import GroupMember
 from topics.clients.offered import partition_of_each
 from topics.clients.sender import STOP_S
-from topics.clients.transactional_sender import TIMEOUT_MS
 from topics.columns.header_columns import HeaderColumns
 from topics.columns.records import Headers, Ints64
 from topics.columns.spans import Spans
@@ -38,6 +36,15 @@ logger = logging.getLogger(__name__)
 
 EARLY_BYTES: Final = 1 << 20
 """Bytes of records that are sent without waiting for the commit."""
+
+TIMEOUT_MS: Final = 40_000
+"""How long a dead producer's open transaction hides later records, if no producer takes over its id.
+
+No record may wait longer for its broker. If a replica dies, the leader waits for it until the controllers
+give it up (`broker.session.timeout.ms`, 9 s) and the partition has fewer replicas in sync. If a connection
+between brokers dies, the end of the last transaction waits until they notice (`request.timeout.ms`, 30 s).
+With less time than that and some more, such a failure would abort a transaction.
+"""
 
 NO_OFFSETS: Final[Mapping[Place, int]] = {}
 NOTHING: Final[Mapping[Place, str]] = {}

@@ -13,8 +13,6 @@ from topics.client_calls import end_or_abandon
 from topics.clients import native_client
 from topics.clients.native_client import end_client
 from topics.clients.sender import Sender
-from topics.clients.transactional_sender import TransactionalSender
-from topics.errors import FencedError
 from topics.fetching.bounded_consumer import BoundedConsumer
 
 NOWHERE = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
@@ -46,23 +44,12 @@ class Waiting:
 
 
 @pytest.mark.parametrize("call", ["purge", "flush"])
-@pytest.mark.parametrize("kind", ["plain", "transactional"])
-def test_a_sender_closes(call: str, kind: str, hang: Any, caplog: pytest.LogCaptureFixture) -> None:
-    sender: Any = Sender(NOWHERE) if kind == "plain" else TransactionalSender(NOWHERE, "worker-1")
+def test_a_sender_closes(call: str, hang: Any, caplog: pytest.LogCaptureFixture) -> None:
+    sender: Any = Sender(NOWHERE)
     sender._producer = client = Waiting()
     setattr(client, call, hang)
     sender.close()
     assert f"the producer: close {LEFT}" in caplog.text
-
-
-def test_a_client_that_cannot_be_purged_is_replaced(hang: Any, caplog: pytest.LogCaptureFixture) -> None:
-    sender: Any = TransactionalSender(NOWHERE, "worker-1")
-    sender._failures.fatal = FencedError("another producer has this id")
-    sender._producer = client = Waiting()
-    client.purge = hang  # type: ignore[method-assign]
-    sender.abort()
-    assert sender._producer is not client
-    assert f"the producer: purge {LEFT}" in caplog.text
 
 
 @pytest.mark.parametrize("call", ["purge", "topic_destroy", "destroy"])

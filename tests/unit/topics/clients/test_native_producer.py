@@ -22,7 +22,6 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 
 from streamapp.worker.reserved_ports import free_ports
 from topics.clients import librdkafka
-from topics.clients.group_member import GroupMember
 from topics.clients.native_client import _clients
 from topics.clients.native_producer import NativeProducer
 from topics.clients.produce import produce_records
@@ -143,29 +142,6 @@ def test_a_wrong_property_is_refused_alike(away: dict[str, Any], name: str, valu
 def test_properties_that_do_not_go_together_are_refused_alike(away: dict[str, Any]) -> None:
     wrong = away | {"enable.idempotence": True, "acks": 1}
     assert failure_of(native, Told(), wrong) == failure_of(theirs, Told(), wrong)
-
-
-def test_steps_of_a_transaction_fail_alike(away: dict[str, Any]) -> None:
-    group = GroupMember("a group").for_librdkafka()
-    offsets = [TopicPartition("t", 0, 1), TopicPartition("t", 1, 2, metadata="progress")]
-    failures_of = []
-    for opener in OPENERS:
-        client = opener(Told(), away | {"transactional.id": "a"})
-        failures = [
-            failure_of(client.begin_transaction),
-            failure_of(client.send_offsets_to_transaction, offsets, group, 0.01),
-            failure_of(client.init_transactions, 0.01),
-            failure_of(client.commit_transaction, 0.01),
-        ]
-        failures_of.append(failures)
-    assert failures_of[0] == failures_of[1]
-    assert failures_of[1][2][0] == KafkaError._TIMED_OUT
-
-
-def test_a_group_that_cannot_be_read_is_an_error(away: dict[str, Any]) -> None:
-    client = native(Told(), away | {"transactional.id": "a"})
-    code = failure_of(client.send_offsets_to_transaction, [], b"nonsense", 0.01)[0]
-    assert code == KafkaError._BAD_MSG
 
 
 def test_errors_and_lines_of_the_log_come_from_poll(caplog: pytest.LogCaptureFixture) -> None:
@@ -382,24 +358,16 @@ def test_one_thread_hands_over_while_others_poll_flush_and_purge(cluster: dict[s
     assert len(log.undelivered) == purged, "without a purge every record is delivered"
 
 
-@pytest.mark.parametrize("name", ["flush", "commit"])
-def test_what_is_delivered_soon_is_not_waited_for_long(cluster: dict[str, Any], name: str) -> None:
+def test_what_is_delivered_soon_is_not_waited_for_long(cluster: dict[str, Any]) -> None:
     """The library's own flush takes ten milliseconds at least if it is told of failures only."""
-    client = native(Told(), cluster | ({} if name == "flush" else {"transactional.id": name}))
-    if name == "commit":
-        client.init_transactions(10)
+    client = native(Told(), cluster)
     took = math.inf
     for _ in range(500):  # on a busy machine most of them wait for a processor
         if took < 0.010:
             break
-        if name == "commit":
-            client.begin_transaction()
         client.produce("topic", b"value", b"key", 0)
         began = time.monotonic()
-        if name == "flush":
-            assert client.flush(10) == 0
-        else:
-            client.commit_transaction(10)
+        assert client.flush(10) == 0
         took = min(took, time.monotonic() - began)
     assert took < 0.010
 
