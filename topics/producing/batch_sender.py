@@ -63,14 +63,18 @@ class BatchSender:
         self._added: set[Place] = set()
         self._in_flight: set[Place] = set()
         self._unanswered: set[Place] = set()
-        """Partitions of whose batches a request was not answered: the broker may append them later."""
+        """Partitions with a batch of which an answer was lost: until a broker has the batch, another one may
+        still append it.
+        """
+        self._outdated: set[str] = set()
+        """Topics whose leaders are to be looked up, although they are known."""
         self._attempts: dict[int, int] = {}
         """Refused requests in a row, by broker."""
         self._tasks: dict[int | str, asyncio.Task[None]] = {}
         """Running tasks, by the broker of a request, or by name."""
         self._timer: asyncio.TimerHandle | None = None
         self._moved = asyncio.Event()
-        """Set when a batch was acknowledged, a task has ended, or the transaction has failed."""
+        """Set when a task has ended, or the transaction has failed or is given up."""
         self._deadline = float("inf")
         self._is_stopped = False
         self._reason = ""
@@ -79,9 +83,11 @@ class BatchSender:
 
     def begin(self, seconds: float) -> None:
         """Begin a transaction, whose batches have to be delivered within `seconds`."""
-        assert not self._tasks, "the former transaction has ended"
+        assert not self._in_flight, "the former transaction has ended"
+        for task in self._tasks.values():  # look-ups: the batches that they were for are delivered
+            task.cancel()
         self._queues, self._added, self._unanswered = {}, set(), set()
-        self._attempts, self._reason = {}, ""
+        self._attempts, self._outdated, self._reason = {}, set(), ""
         self.failure, self._is_stopped = None, False
         self._deadline = asyncio.get_running_loop().time() + seconds
 
@@ -115,13 +121,15 @@ class BatchSender:
     async def stop(self, seconds: float) -> bool:
         """Send no more batches; return whether the brokers have answered all requests within `seconds`.
 
-        If they have not, a broker may append a batch after the transaction is aborted.
+        If they have not, a broker may append a batch after the transaction is aborted. `added` and `flush`
+        raise AbortedError if they wait for the transaction.
         """
         self._is_stopped = True
-        deadline = asyncio.get_running_loop().time() + seconds
         running = [*self._tasks.values()]
+        if (look_up := self._tasks.get("look-up")) is not None:
+            look_up.cancel()
         if running:
-            await asyncio.wait(running, timeout=max(0.0, deadline - asyncio.get_running_loop().time()))
+            await asyncio.wait(running, timeout=seconds)
         is_answered = not self._tasks and not self._unanswered
         for task in running:
             task.cancel()
@@ -129,6 +137,7 @@ class BatchSender:
         if self._timer is not None:
             self._timer.cancel()
         self._queues = {}
+        self._moved.set()
         return is_answered
 
     async def _move(self) -> None:
@@ -137,6 +146,9 @@ class BatchSender:
         self._moved.clear()
         await self._moved.wait()
         self._raise_failure()
+        if self._is_stopped:
+            message = f"transactional.id={self._id}: the transaction was given up"
+            raise AbortedError(message)
 
     def _raise_failure(self) -> None:
         if self.failure is not None:
@@ -149,7 +161,14 @@ class BatchSender:
     # -- requests -------------------------------------------------------------------------------------------
 
     def _plan(self) -> None:
-        """Begin what can be begun: additions, look-ups, a request to each broker without one."""
+        """Begin what can be begun; an error is the failure of the transaction, not of a timer."""
+        try:
+            self._begin_all()
+        except Exception as error:  # noqa: BLE001 - else the callers of `flush` would wait for ever
+            self._fail(AbortedError(f"transactional.id={self._id}: {error!r}"))
+
+    def _begin_all(self) -> None:
+        """Begin additions, look-ups, and a request to each broker without one."""
         if self._is_stopped or self.failure is not None or not self._queues:
             return
         now = asyncio.get_running_loop().time()
@@ -168,14 +187,14 @@ class BatchSender:
             self._begin("add", self._add(new))
         chosen: dict[int, list[WrittenBatch]] = {}
         sizes: dict[int, int] = {}
-        unled: list[str] = []
+        unled: set[str] = set()
         wake_at = self._deadline
         for place, queue in self._queues.items():
             if place not in self._added or place in self._in_flight:
                 continue
             leader = self._brokers.leader(place)
             if leader is None:
-                unled.append(place[0])
+                unled.add(place[0])
             elif leader in self._tasks:
                 continue
             elif (quiet_until := self._brokers.quiet_until(leader)) > now:
@@ -185,8 +204,9 @@ class BatchSender:
                 sizes[leader] = sizes.get(leader, 0) + len(queue[0].wire)
         for leader, batches in chosen.items():
             self._begin(leader, self._send(leader, batches))
-        if unled and "look-up" not in self._tasks:
-            self._begin("look-up", self._look_up(unled))
+        if (unled or self._outdated) and "look-up" not in self._tasks:
+            topics, self._outdated = unled | self._outdated, set()
+            self._begin("look-up", self._look_up(topics))
         if self._timer is not None:
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_at(wake_at, self._plan)
@@ -208,11 +228,10 @@ class BatchSender:
         await self._add_partitions(places)
         self._added.update(places)
 
-    async def _look_up(self, topics: Iterable[str]) -> None:
+    async def _look_up(self, topics: set[str]) -> None:
         """Look up the leaders of partitions; if one stays without, wait before the next attempt."""
-        topics = set(topics)
         await self._brokers.look_up_leaders(topics)
-        for topic in topics:
+        for topic in topics & {topic for topic, _ in self._queues}:
             if self._brokers.is_denied(topic):
                 self._fail(self._refused((topic, 0), Outcome(Codes.TOPIC_AUTHORIZATION_FAILED, ""), 0))
         unled = [place for place in self._queues if self._brokers.leader(place) is None]
@@ -228,24 +247,25 @@ class BatchSender:
     async def _send(self, node: int, batches: Sequence[WrittenBatch]) -> None:
         places = [(batch.topic, batch.partition) for batch in batches]
         self._in_flight.update(places)
-        self._unanswered.update(places)
         try:
             answer = await self._brokers.send(node, Produce(self._id, REQUEST_MS, batches))
         except LostAnswerError as error:
+            self._unanswered.update(places)
             self._retry(node, str(error))
-            await self._brokers.look_up_brokers()
+            self._outdated.update(topic for topic, _ in places)
             return
         finally:
             self._in_flight.difference_update(places)
-        moved, refused = False, ""
+        refused = ""
         for place, batch in zip(places, batches, strict=True):
             outcome = answer.outcomes.get(place, Outcome(Codes.REQUEST_TIMED_OUT, "no answer for it"))
-            self._unanswered.discard(place)
             verdict, code = verdict_on("Produce", [outcome.code])
             if verdict is Verdict.DONE:
+                self._unanswered.discard(place)
                 self._delivered(place, batch)
             elif verdict <= Verdict.LOOK_UP:
-                moved |= verdict is Verdict.LOOK_UP
+                if verdict is Verdict.LOOK_UP:
+                    self._outdated.add(place[0])
                 refused = f"{place[0]}[{place[1]}]: {Codes(code).str()}"
             else:
                 self._fail(self._refused(place, outcome, batch.count))
@@ -253,8 +273,6 @@ class BatchSender:
             self._attempts.pop(node, None)
             return
         self._retry(node, refused)
-        if moved:
-            await self._brokers.look_up_leaders({place[0] for place in places})
 
     def _retry(self, node: int, reason: str) -> None:
         if reason != self._reason:

@@ -23,6 +23,20 @@ def batch(topic: str, partition: int, text: bytes = b"x") -> WrittenBatch:
     return WrittenBatch(topic, partition, 1, text)
 
 
+async def add_nothing(_: Sequence[Place]) -> None:
+    await asyncio.sleep(0)
+
+
+def sender_of(
+    brokers: ScriptedBrokers,
+    acknowledged: list[WrittenBatch],
+    is_overdue: Callable[[], bool] = lambda: False,
+    add: Callable[[Sequence[Place]], Awaitable[None]] = add_nothing,
+) -> BatchSender:
+    failures = DeliveryFailures(Access.of({}))
+    return BatchSender(brokers, "id", add, failures, acknowledged.append, is_overdue)
+
+
 def run(
     script: Script,
     batches: Sequence[WrittenBatch],
@@ -41,9 +55,7 @@ def run(
         added.extend(places)
 
     async def work() -> Any:
-        sender = BatchSender(
-            brokers, "id", add, DeliveryFailures(Access.of({})), acknowledged.append, lambda: False
-        )
+        sender = sender_of(brokers, acknowledged, add=add)
         for node in quiet:
             brokers.be_quiet(node, 0.05)
         sender.begin(seconds)
@@ -172,3 +184,67 @@ def test_a_stop_tells_whether_a_broker_may_still_append_a_batch() -> None:
     assert run({}, [batch("a", 0)], then=stopped)[1] is True
     assert run({("a", 0): [SILENT]}, [batch("a", 0)], then=stopped)[1] is False
     assert run({("a", 0): [LOST]}, [batch("a", 0)], then=stopped)[1] is False
+
+
+def test_a_lost_answer_counts_until_a_broker_has_the_batch() -> None:
+    """The first request may still be on its way, whatever another leader answers to the second one."""
+
+    async def refused(sender: BatchSender) -> bool:
+        with pytest.raises(AbortedError, match="too large"):
+            await sender.flush()
+        return await sender.stop(0.01)
+
+    leaders: dict[Place, list[int | None]] = {("a", 0): [1, 2]}
+    script: Script = {("a", 0): [LOST, KafkaError.MSG_SIZE_TOO_LARGE]}
+    brokers, is_answered, _ = run(script, [batch("a", 0)], leaders, refused)
+    assert [node for node, _ in brokers.sent] == [1, 2]
+    assert is_answered is False
+
+
+def test_a_stop_ends_the_wait_for_a_delivery() -> None:
+    async def given_up(sender: BatchSender) -> Any:
+        waiting = asyncio.ensure_future(sender.flush())
+        await asyncio.sleep(0.01)
+        await sender.stop(0.01)
+        async with asyncio.timeout(10):
+            await waiting
+
+    _, result, _ = run({("a", 0): [SILENT]}, [batch("a", 0)], then=given_up)
+    assert isinstance(result, AbortedError)
+    assert "given up" in str(result)
+
+
+def test_a_look_up_that_goes_on_does_not_hinder_the_next_transaction() -> None:
+    """The metadata may come by another way while a broker that is away is waited for."""
+
+    class SlowBrokers(ScriptedBrokers):
+        async def look_up_brokers(self) -> None:
+            await super().look_up_brokers()
+            await asyncio.Event().wait()
+
+    leaders: dict[Place, list[int | None]] = {("a", 0): [1, 2]}
+    brokers = SlowBrokers({("a", 0): [KafkaError.NOT_LEADER_FOR_PARTITION]}, leaders)
+
+    async def work() -> None:
+        sender = sender_of(brokers, [])
+        for text in (b"first", b"second"):
+            sender.begin(30.0)
+            sender.put([batch("a", 0, text), batch("a", 1, text)])
+            await sender.flush()
+        assert await sender.stop(10.0)
+
+    asyncio.run(work())
+    assert brokers.log["a", 0] == [b"first", b"second"]
+
+
+def test_an_error_of_planning_is_the_failure_of_the_transaction() -> None:
+    async def work() -> None:
+        is_overdue = iter([False])
+        sender = sender_of(ScriptedBrokers({}), [], lambda: next(is_overdue))
+        sender.begin(30.0)
+        sender.put([batch("a", 0)])
+        with pytest.raises(AbortedError, match="StopIteration"):
+            await sender.flush()
+        await sender.stop(0.0)
+
+    asyncio.run(work())
