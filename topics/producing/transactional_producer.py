@@ -213,19 +213,19 @@ class TransactionalProducer:
 
     def abort(self) -> None:
         """Discard everything since the last commit; call `open` again before offering more."""
-        self._offered.clear()
-        self._loop.run(self._flow.abort())
-        self._offered.clear()
+        try:
+            self._loop.run(self._flow.abort())
+        finally:
+            self._offered.clear()
         self.in_transaction = self.is_open = False
 
     def close(self) -> None:
         """Give up undelivered records and close the connections; call `flush` or `commit` first."""
-        self._offered.clear()
-        if self._is_closed:
-            return
-        self._is_closed = True
-        if not self._loop.close(self._flow.close(), STOP_S):
-            logger.warning("transactional.id=%s: connections did not close", self.transactional_id)
+        if not self._is_closed:
+            self._is_closed = True
+            if not self._loop.close(self._flow.close(), STOP_S):
+                logger.warning("transactional.id=%s: connections did not close", self.transactional_id)
+        self._offered.clear()  # not before: a commit that has just begun would count without its records
 
     def is_overdue(self) -> bool:
         """Whether the caller wants to end, and has waited for the broker long enough."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -193,3 +195,27 @@ def test_an_abort_that_ends_nothing_before_a_stop_raises(rig: Rig, monkeypatch: 
             rig.producer.commit()
         with pytest.raises(AbortedError, match="a transaction was not ended before the stop"):
             rig.producer.abort()
+
+
+@pytest.mark.parametrize("end", [TransactionalProducer.close, TransactionalProducer.abort])
+def test_a_commit_that_meets_an_end_never_counts_without_its_records(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, end: Callable[[TransactionalProducer], None]
+) -> None:
+    """Another thread ends the producer when the commit has begun, and has not taken the records yet."""
+    flow = rig.producer._flow
+    former, ends = flow._commit, threading.Event()
+
+    async def commit(*arguments: Any) -> None:
+        thread = threading.Thread(target=end, args=[rig.producer])
+        thread.start()
+        ends.wait(0.2)  # the other thread cannot go on without this loop
+        await former(*arguments)
+
+    rig.send()
+    rig.producer.flush()
+    rig.send()
+    monkeypatch.setattr(flow, "_commit", commit)
+    with contextlib.suppress(AbortedError):
+        rig.producer.commit()
+    if [request for request in rig.brokers.steps if request[1] == "EndTxn" and request[2][-1]]:
+        assert rig.sequences() == [(1, 0), (1, 1)]
