@@ -1,9 +1,10 @@
-"""Disks for tests: with little room, read-only, full."""
+"""Disks for tests: with little room, read-only, full, hanging."""
 
 from __future__ import annotations
 
 import contextlib
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -47,3 +48,46 @@ def fill(place: Path) -> Path:
         while True:
             file.write(bytes(1 << 12))
     return ballast
+
+
+@contextlib.contextmanager
+def freezable_disk(place: Path) -> Iterator[Path]:
+    """Make a folder a file system that `frozen` can hold, in this block."""
+    place.mkdir()
+    image = place.with_suffix(".image")
+    with image.open("wb") as file:
+        file.truncate(64 << 20)
+    steps = ["mkfs.ext4", "-q", "-F", str(image)], ["mount", "-o", "loop", str(image), str(place)]
+    try:
+        mounted = all(subprocess.run(step, capture_output=True).returncode == 0 for step in steps)
+    except FileNotFoundError:
+        mounted = False
+    if not mounted:
+        pytest.skip("file systems cannot be mounted here")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", place], check=True)
+
+
+@contextlib.contextmanager
+def frozen(place: Path) -> Iterator[None]:
+    """Let no write to a file system return in this block, as on a disk that hangs.
+
+    The kernel does not interrupt such a write, not even for SIGKILL. So the file system is released after two
+    minutes in any case: a test that fails in this block would else leave a process for ever.
+    """
+    held = threading.Lock()
+
+    def release() -> None:
+        with held:
+            subprocess.run(["fsfreeze", "--unfreeze", place], capture_output=True)
+
+    subprocess.run(["fsfreeze", "--freeze", place], check=True)
+    limit = threading.Timer(120, release)
+    limit.start()
+    try:
+        yield
+    finally:
+        limit.cancel()
+        release()

@@ -16,6 +16,7 @@ from streamapp.errors import SettingsError, StateDirectoryError, StreamappError
 
 LOCK = "lock"
 PROBE_BYTES = 1 << 16
+DISK_HANGS = "the disk of state.dir does not answer: it is too slow, or gone; see to the disk"
 PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE)
 """Errors of a disk, which may pass. After any other error `state.dir` has to be another folder."""
 
@@ -82,6 +83,11 @@ class StateDirectory:
         self._lock: IO[str] | None = None
 
     def __enter__(self) -> Self:
+        self._lock = self._take()
+        return self
+
+    def _take(self) -> IO[str]:
+        """Make the directory if it is missing, and lock it."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             lock = (self.path / LOCK).open("a+", encoding="ascii")
@@ -104,19 +110,48 @@ class StateDirectory:
         except OSError as error:
             lock.close()
             raise refused(self.path.parent, error) from error
-        self._lock = lock
-        return self
+        return lock
 
     def failure(self) -> str:
-        """Why files cannot be written here; empty: they can. May wait for the disk."""
+        """Return why files cannot be written here; empty: they can. May wait for the disk.
+
+        A directory that was deleted is made again for the next call, and locked, unless another file system
+        is in its place: then a mount is missing, and the files would fill the disk below it.
+        """
         try:
+            if self._is_gone():
+                return self._make_again()
             with tempfile.TemporaryFile(dir=self.path, buffering=0) as file:
                 file.write(bytes(PROBE_BYTES))
-        except FileNotFoundError:
-            return f"{self.path} is gone; start this worker again: it reads its snapshots from their topic"
         except OSError as error:
             return f"state.dir={self.path.parent} cannot be written: {error.strerror}"
         return ""
+
+    def _is_gone(self) -> bool:
+        """Whether another file than the locked one is in the place of the lock, or none."""
+        assert self._lock is not None
+        try:
+            return not os.path.samestat((self.path / LOCK).stat(), os.fstat(self._lock.fileno()))
+        except OSError as error:
+            if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ESTALE):
+                return True
+            raise
+
+    def _make_again(self) -> str:
+        assert self._lock is not None
+        existing = next(place for place in (self.path, *self.path.parents) if place.exists())
+        if existing != self.path and existing.stat().st_dev != os.fstat(self._lock.fileno()).st_dev:
+            return (
+                f"{self.path} is gone, and {existing} is on another disk than before: mount the disk of "
+                "state.dir again"
+            )
+        try:
+            lock = self._take()
+        except StreamappError as error:
+            return f"{self.path} is gone: {error}"
+        self._lock.close()
+        self._lock = lock
+        return f"{self.path} is gone; it is made again, and the topic of snapshots has what it had"
 
     def __exit__(
         self,

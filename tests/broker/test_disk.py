@@ -171,11 +171,10 @@ def test_a_disk_that_is_full_damaged_or_gone(broker: Broker, tmp_path: Path, dis
         assert f"the copy of the snapshot table in {current.parent} is damaged (Corruption" in worker.log
         story.write_snapshot()
 
-        shutil.rmtree(disk / "state")
-        story.wait_for("is gone; start this worker again")
+        shutil.rmtree((disk / "state").rename(disk / "deleted"))
+        story.wait_for("is gone; it is made again")
+        assert worker.page("/livez")[0] == 200
         story.go_on()
-        assert worker.terminate() == 0
-        worker.start()
         worker.wait_until_ready()
         story.write_snapshot()
         story.check_answers()

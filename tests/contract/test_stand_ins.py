@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import rocksdict
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
@@ -18,65 +16,72 @@ from streamapp.worker.journal.entry import Reset, encode
 from streamapp.worker.journal.log import JournalLog
 from streamapp.worker.restore.errors import RestoreError
 from streamapp.worker.restore.log_reader import LogReader
-from streamapp.worker.snapshots.snapshot_table import ClosedError, SnapshotTable
+from streamapp.worker.snapshots.snapshot_table import ClosedError
 from streamapp.worker.snapshots.writer_protocols import Table
 from tests.conftest import Broker
 from tests.positions import at
 from tests.topology.logged import Log as SourceLog
 from tests.unit.streamapp.worker.restore.test_tail import Journal as MemoryLog
+from tests.unit.streamapp.worker.snapshots.copies import Copies
 from tests.unit.streamapp.worker.snapshots.memory import MemoryJournal, MemoryTable
 from topics.clients.cluster import Cluster
 from topics.columns.records import RawRecords
 
 PATIENCE = 60
+Tell = Callable[[Callable[[Table], Awaitable[None]]], None]
 REAL = pytest.param("real", marks=pytest.mark.broker)
 
 
 # -- the table of snapshots ---------------------------------------------------------------------------------
 
 
-def rocksdb_table(directory: Path) -> SnapshotTable:
-    """The real table on real RocksDB; what Faust would send to the changelog is acknowledged at once."""
-    raw = rocksdict.Options(raw_mode=True)
-    dbs = {number: rocksdict.Rdict(str(directory / str(number)), raw) for number in (0, 1)}
-
-    def send_changelog(partition: int, key: bytes, value: bytes | None) -> asyncio.Future[None]:
-        sent = asyncio.get_running_loop().create_future()
-        sent.set_result(None)
-        return sent
-
-    data = SimpleNamespace(_db_for_partition=dbs.__getitem__, offset_key=b"offset")
-    return SnapshotTable(SimpleNamespace(data=data, send_changelog=send_changelog))
-
-
 @pytest.fixture(params=["stand-in", "real"])
-def table(request: pytest.FixtureRequest, tmp_path: Path) -> Table:
-    return MemoryTable() if request.param == "stand-in" else rocksdb_table(tmp_path)
+def tell(request: pytest.FixtureRequest, tmp_path: Path) -> Tell:
+    """Return a function that runs a story with a table that has partitions 0 and 1."""
+
+    async def with_rocksdb(story: Callable[[Table], Awaitable[None]]) -> None:
+        copies = Copies(tmp_path)
+        await copies.assign(0, 1)
+        await story(copies.table)
+        await copies.store.stop()
+
+    async def with_stand_in(story: Callable[[Table], Awaitable[None]]) -> None:
+        await story(MemoryTable())
+
+    told = with_stand_in if request.param == "stand-in" else with_rocksdb
+    return lambda story: asyncio.run(told(story))
 
 
-def test_a_table_puts_and_removes(table: Table) -> None:
-    async def story() -> None:
+def test_a_table_puts_and_removes(tell: Tell) -> None:
+    async def story(table: Table) -> None:
         await table.write(0, [(b"a", b"1"), (b"b", b"2")])
         await table.write(0, [(b"a", b"3"), (b"b", None), (b"never there", None)])
         await table.write(1, [(b"a", b"of another partition")])
         await table.remove(0, [b"never there either"])
+        chunks = table.chunks(0)
+        chunks.check()
+        assert sorted(chunks.keys()) == [b"a"]
+        assert (chunks.get(b"a"), chunks.get(b"b")) == (b"3", None)
+        await table.remove(0, [b"a"])
+        assert (list(chunks.keys()), chunks.get(b"a")) == ([], None), "what is read is what lies there now"
+        assert table.failure() == ""
 
-    asyncio.run(story())
-    chunks = table.chunks(0)
-    assert sorted(chunks.keys()) == [b"a"]
-    assert (chunks.get(b"a"), chunks.get(b"b")) == (b"3", None)
-    asyncio.run(table.remove(0, [b"a"]))
-    assert (list(chunks.keys()), chunks.get(b"a")) == ([], None), "what is read is what lies there now"
+    tell(story)
 
 
-def test_chunks_that_are_closed_give_nothing_any_more(table: Table) -> None:
-    asyncio.run(table.write(0, [(b"a", b"1")]))
-    chunks = table.chunks(0)
-    chunks.close()
-    for ask in (chunks.keys, lambda: chunks.get(b"a")):
-        with pytest.raises(ClosedError):
-            ask()
-    assert table.chunks(0).get(b"a") == b"1"
+def test_chunks_that_are_closed_give_nothing_any_more(
+    tell: Tell,
+) -> None:
+    async def story(table: Table) -> None:
+        await table.write(0, [(b"a", b"1")])
+        chunks = table.chunks(0)
+        chunks.close()
+        for ask in (chunks.keys, lambda: chunks.get(b"a")):
+            with pytest.raises(ClosedError):
+                ask()
+        assert table.chunks(0).get(b"a") == b"1"
+
+    tell(story)
 
 
 # -- logs ---------------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from streamapp.worker.blocking_calls import run_blocking
+from streamapp.worker.state_directory import DISK_HANGS
 from topics.tokens.token_source import TokenStatus
 
 logger = logging.getLogger(__name__)
@@ -27,7 +28,6 @@ BEAT_SECONDS = 0.25
 BROKER_AWAY = "the broker does not answer"
 LOOK_SECONDS = 2.0  # between two looks at disk and memory
 DISK_SECONDS = 10.0  # that a look at the disk may take
-DISK_HANGS = "the disk of state.dir does not answer: it is too slow, or gone; see to the disk"
 
 
 class Stage(StrEnum):
@@ -141,9 +141,7 @@ class Health:
 
     def _note_disk(self, failure: str) -> None:
         before, self.disk_failure = self.disk_failure, failure
-        if failure == DISK_HANGS and failure != before:  # a snapshot that is due may make answers wait, too
-            logger.error("%s", failure)
-        elif failure and not before:
+        if failure and (not before or (failure != before and DISK_HANGS in (failure, before))):
             logger.error("%s; answers and commits go on, snapshots wait for it", failure)
         elif before and not failure:
             logger.info("state.dir can be written again")

@@ -122,6 +122,8 @@ class Assignments:
         )
         self.restoring[partition] = request.progress
         try:
+            if kept_positions is None:
+                chunks.check()  # before requests to a broker; a task that is kept needs no chunks
             await self._committer.open()
             restored = await run_blocking(lambda: self._restore(request))
         except (NotYetError, AbandonedError, TopicsError, LocalCopyError) as error:

@@ -1,7 +1,8 @@
 """Snapshot table: a Faust table, RocksDB here and a compacted changelog topic for the next owner.
 
 Faust writes a table only inside an agent's event. Snapshots are written between events, so both halves of a
-write are done here: to RocksDB, and to the changelog, with a wait for the broker's acknowledgement.
+write are done here: to RocksDB, and to the changelog, with a wait for the broker's acknowledgement. RocksDB
+is written in the thread of the disk, so that a disk which does not answer holds up snapshots only.
 """
 
 from __future__ import annotations
@@ -10,13 +11,15 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, cast
 
 from faust.tables.table import Table
 
-from streamapp.worker.snapshots.table_store import TableStore, is_damage
-
-logger = logging.getLogger(__name__)
+from streamapp.errors import NotYetError
+from streamapp.worker.snapshots.local_copy import OFFSET_KEY
+from streamapp.worker.snapshots.table_store import TableStore
+from streamapp.worker.state_directory import DISK_HANGS
 
 NAME: Final = "snapshots"
 
@@ -64,13 +67,15 @@ class ContiguousTable(Table[bytes, bytes]):
 
     Faust notes the offset of each write of this process as the point up to which RocksDB has everything. A
     worker that was frozen while another worker wrote, and that then writes again, would never read what the
-    other worker wrote.
+    other worker wrote (`LocalCopy.note`).
     """
 
     logger = logging.getLogger("faust.kafkabatch")  # keeps service messages out of our log
 
+    store: TableStore | None = None  # None: Faust has not made it yet, and only the event loop's thread may
+
     def _new_store_by_url(self, url: Any) -> TableStore:
-        return TableStore(
+        self.store = TableStore(
             url,
             self.app,
             self,
@@ -82,18 +87,14 @@ class ContiguousTable(Table[bytes, bytes]):
             loop=self.loop,
             options=self.options,
         )
+        return self.store
 
     def _on_changelog_sent(self, sent: Any) -> None:
-        written = sent.result()
-        open_ones: Any = cast(Any, self.data)._dbs  # noqa: SLF001 - asking for a closed one would open it
-        if written.topic_partition.partition not in open_ones:
-            return  # the partition was revoked: its next owner reads this again
-        persisted = self.data.persisted_offset(written.topic_partition)
-        if written.offset == (0 if persisted is None else persisted + 1):
-            try:
-                self.data.set_persisted_offset(written.topic_partition, written.offset)
-            except Exception as error:  # noqa: BLE001 - RocksDB's; what is not noted is read again
-                logger.warning("partition %d: %s", written.topic_partition.partition, error)
+        """Do nothing: `SnapshotTable.write` notes the offsets of its records together."""
+
+    async def on_changelog_event(self, event: Any) -> None:
+        """Wait until the store can take a record of the changelog."""
+        await cast(TableStore, self.data).room(event.message.partition)
 
 
 class ClosedError(Exception):
@@ -107,6 +108,7 @@ class Chunks:
     get: Callable[[bytes], bytes | None]
     keys: Callable[[], Iterable[bytes]]
     close: Callable[[], object] = lambda: None  # afterwards requests raise ClosedError
+    check: Callable[[], object] = lambda: None  # raises NotYetError while the chunks cannot be read
 
 
 class SnapshotTable:
@@ -117,52 +119,69 @@ class SnapshotTable:
         self._table = table
 
     def chunks(self, partition: int) -> Chunks:
-        data = self._table.data
-        # Faust closes RocksDB by dropping its reference, and RocksDB's lock lasts as long as any other
-        # reference to it: an abandoned restore must not keep one.
-        tables = [data._db_for_partition(partition)]  # noqa: SLF001 - Faust has no door to one partition
+        """Return the chunks of a partition; requests raise NotYetError while its copy lacks some of them."""
+        data: TableStore = self._table.data
+        loop, copy = asyncio.get_running_loop(), data.copy_of(partition)
+        # An abandoned restore must not keep a reference: RocksDB's lock would last as long.
+        tables = [None if copy is None or data.lacks(copy) else copy.db]
+        is_warm = False
+
+        def check() -> None:
+            if tables and tables[0] is None:
+                loop.call_soon_threadsafe(data.repair)
+                raise NotYetError((copy is not None and data.lacks(copy)) or DISK_HANGS)
 
         def ask(question: Callable[[Any], Any]) -> Any:
+            nonlocal is_warm
+            check()
             try:
                 db = tables[0]
             except IndexError:
                 raise ClosedError from None
+            assert copy is not None
             try:
+                if not is_warm:
+                    copy.warm()
+                    is_warm = True
                 return question(db)
             except Exception as error:
-                raise data.failure(partition, error) from error
+                if copy.db is not db or copy.is_gone():
+                    loop.call_soon_threadsafe(data.lost, copy)
+                    message = f"{copy.name} is gone, or was closed"
+                    raise NotYetError(message) from error
+                raise copy.failed(error) from error
 
         return Chunks(
             lambda key: cast(bytes | None, ask(lambda db: db.get(key))),
-            lambda: [key for key in ask(lambda db: list(db.keys())) if key != data.offset_key],
+            lambda: [key for key in ask(lambda db: list(db.keys())) if key != OFFSET_KEY],
             tables.clear,
+            check,
         )
+
+    def failure(self) -> str:
+        """Return why the disk does not take everything, empty if it does; any thread may call this."""
+        store: TableStore | None = self._table.store
+        return "" if store is None else store.failure()
 
     async def write(self, partition: int, items: Iterable[tuple[bytes, bytes | None]]) -> None:
         """Write values (None: remove the key); return when the changelog's broker has acknowledged them.
 
-        LocalCopyError if the disk does not take them; a damaged copy is then an empty one.
+        LocalCopyError if the disk does not take them; a damaged copy is then an empty one. The disk gets all
+        of them before the broker gets the first.
         """
-        acknowledged = []
-        for key, value in items:
-            self._write_here(partition, key, value)
-            acknowledged.append(self._table.send_changelog(partition, key, value))
-        await asyncio.gather(*acknowledged)
-
-    def _write_here(self, partition: int, key: bytes, value: bytes | None) -> None:
-        data = self._table.data
-        db = data._db_for_partition(partition)  # noqa: SLF001
-        try:
-            if value is None:
-                db.delete(key)
-            else:
-                db.put(key, value)
-        except Exception as error:
-            failure = data.failure(partition, error)
-            if is_damage(error):
-                del db  # RocksDB's lock lasts as long as any reference
-                data.discard(partition)
-            raise failure from error
+        data, values = cast(TableStore, self._table.data), [*items]
+        if (copy := data.copy_of(partition)) is None:
+            message = f"partition {partition} is not assigned"
+            raise NotYetError(message)
+        opened = await data.disk.run(partial(copy.write, values))
+        if data.copy_of(partition) is not copy:
+            message = f"partition {partition} was revoked while the disk was waited for"
+            raise NotYetError(message)
+        sent = await asyncio.gather(
+            *[self._table.send_changelog(partition, key, value) for key, value in values]
+        )
+        data.disk.run(partial(copy.note, opened, [record.offset for record in sent]))
+        data.flush_soon(copy)
 
     async def remove(self, partition: int, keys: Sequence[bytes]) -> None:
         await self.write(partition, ((key, None) for key in keys))

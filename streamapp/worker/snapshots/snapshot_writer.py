@@ -298,7 +298,8 @@ class SnapshotWriter:
     @property
     def disk_failure(self) -> str:
         """Why the disk does not take a part of a snapshot; empty: it does. Any thread may read it."""
-        return next((str(error) for _, error in self._failures() if isinstance(error, LocalCopyError)), "")
+        refused = (str(error) for _, error in self._failures() if isinstance(error, LocalCopyError))
+        return next(refused, "") or self._table.failure()
 
     @property
     def broker_failure(self) -> str:

@@ -40,6 +40,9 @@ class Table(Protocol):
     def chunks(self, partition: int) -> Chunks:
         """Return the chunks of a partition that is here."""
 
+    def failure(self) -> str:
+        """Return why the disk does not take everything, empty if it does; any thread may call this."""
+
     async def write(self, partition: int, items: Any) -> None:
         """Write values; return when they are acknowledged."""
 

@@ -1,6 +1,7 @@
 """A worker's directory: made, locked by one process at a time, and a message that names the holder."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -79,3 +80,38 @@ def test_a_disk_that_takes_nothing_may_be_mended_while_a_worker_is_started_again
             StateDirectory(place, "w").__enter__()
         with StateDirectory(place, "w") as directory:
             assert (directory.path / "lock").read_text() == str(os.getpid())
+
+
+def test_a_directory_that_was_deleted_is_made_again_and_locked(tmp_path: Path) -> None:
+    with StateDirectory(tmp_path / "state", "worker-1") as directory:
+        assert directory.failure() == ""
+        shutil.rmtree(tmp_path / "state")
+        assert directory.failure().startswith(f"{directory.path} is gone; it is made again")
+        assert directory.failure() == ""
+        with pytest.raises(SettingsError, match=f"process {os.getpid()} holds"):
+            StateDirectory(tmp_path / "state", "worker-1").__enter__()
+
+
+def test_a_directory_that_another_process_has_taken_meanwhile_is_left_alone(tmp_path: Path) -> None:
+    with StateDirectory(tmp_path / "state", "worker-1") as directory:
+        shutil.rmtree(tmp_path / "state")
+        with StateDirectory(tmp_path / "state", "worker-1"):
+            assert "is gone: group.instance.id=worker-1 must be used by one" in directory.failure()
+        assert "it is made again" in directory.failure()
+
+
+def test_a_directory_is_not_made_again_below_a_disk_that_is_not_mounted(tmp_path: Path) -> None:
+    place = tmp_path / "state"
+    with small_disk(tmp_path / "disk", "1m") as disk:
+        place.mkdir()
+        subprocess.run(["mount", "--bind", disk, place], check=True)
+        with StateDirectory(place, "worker-1") as directory:
+            subprocess.run(["umount", "-l", place], check=True)
+            for _ in range(2):
+                assert f"is gone, and {place} is on another disk than before" in directory.failure()
+            assert [*place.iterdir()] == []
+            subprocess.run(["mount", "--bind", disk, place], check=True)
+            try:
+                assert directory.failure() == ""
+            finally:
+                subprocess.run(["umount", "-l", place], check=True)

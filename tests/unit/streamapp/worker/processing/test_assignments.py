@@ -301,3 +301,25 @@ def test_no_model_is_read_between_an_abort_and_the_next_assignment() -> None:
         assert await w.manager.between_runs(len) == 0
 
     run(story)
+
+
+def test_a_disk_that_does_not_answer_holds_up_only_partitions_that_are_restored_from_it() -> None:
+    async def story(w: Worker) -> None:
+        await w.assign(0)
+        await w.deliver(0, 1)
+        await w.revoke()
+        w.table.lacks = "the disk does not answer"
+        await w.assigned(0, 1)
+        await w.bring_to_life(0)
+        restores = len(w.kafka.restores)
+        with pytest.raises(NotYetError, match="the disk does not answer"):
+            await w.restore(1)
+        assert len(w.kafka.restores) == restores, "no broker is asked"
+        await w.deliver(2)
+        await w.commit()
+        assert w.offsets[("instances", 0)] == 3
+        w.table.lacks = ""
+        await w.bring_to_life(1)
+        assert w.statuses == {0: "live", 1: "live"}
+
+    run(story)

@@ -12,6 +12,7 @@ from typing import Any
 from confluent_kafka import KafkaException
 
 from core.state_version import STATE_VERSION
+from streamapp.errors import NotYetError
 from streamapp.worker.snapshots.snapshot_table import Chunks, ClosedError
 from streamapp.worker.task.unit import Unit, UnitName
 
@@ -23,6 +24,7 @@ class MemoryTable:
         self.chunks_of: dict[int, dict[bytes, bytes]] = {}
         self.writes = 0
         self.failures = 0  # of the next writes
+        self.lacks = ""  # why chunks cannot be read; empty: they can
         self.overwritten: list[bytes] = []  # keys that were there already: of no story any
 
     def chunks(self, partition: int) -> Chunks:
@@ -33,7 +35,14 @@ class MemoryTable:
                 raise ClosedError
             return held[0]
 
-        return Chunks(lambda key: here().get(key), lambda: list(here()), held.clear)
+        def check() -> None:
+            if self.lacks:
+                raise NotYetError(self.lacks)
+
+        return Chunks(lambda key: here().get(key), lambda: list(here()), held.clear, check)
+
+    def failure(self) -> str:
+        return ""
 
     async def write(self, partition: int, items: Any) -> None:
         if self.failures:

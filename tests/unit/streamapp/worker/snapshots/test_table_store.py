@@ -1,130 +1,232 @@
-"""The local copy of the snapshot table on real RocksDB: a damaged one is deleted and read again."""
+"""Copies in the thread of the disk: one that does not answer holds up neither the event loop nor an end."""
+
+from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+import shutil
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
-import faust
 import pytest
 from faust.types import TP
 
-from streamapp.errors import LocalCopyError
-from streamapp.worker.snapshots.snapshot_table import SnapshotTable, add_table
+import streamapp.worker.snapshots.table_store as module
+from streamapp.errors import LocalCopyError, NotYetError
+from streamapp.worker.state_directory import DISK_HANGS
+from tests.disks import freezable_disk, frozen
+from tests.unit.streamapp.worker.snapshots.copies import TOPIC, Copies
 
-PLACE = TP("t.snapshots", 0)
-MIB = 1 << 20
-
-
-def open_table(directory: Path) -> Any:
-    app = faust.App("test", store="rocksdb://", autodiscover=False, datadir=str(directory))
-    return add_table(app, PLACE.topic)
+PLACE = TP(TOPIC, 0)
+LARGE = bytes(900_000)  # two of them do not fit into memory together
 
 
 @pytest.fixture
-def written(tmp_path: Path) -> Path:
-    """A directory whose copy of partition 0 has values and an offset; the folder of its files."""
-    data = open_table(tmp_path).data
-    db = data._db_for_partition(0)
-    for number in range(100):
-        db.put(b"%d" % number, bytes(range(256)) * 8)
-    data.set_persisted_offset(PLACE, 7)
-    db.flush()
-    db.close()
-    return Path(data.partition_path(0))
+def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A disk that can hang."""
+    monkeypatch.setattr(module, "ANSWER_S", 60.0)
+    monkeypatch.setattr(module, "RETRY_S", 0.01)
+    with freezable_disk(tmp_path / "disk") as place:
+        yield place
 
 
-def test_the_memory_and_the_log_of_a_partition_stay_within_their_bounds(tmp_path: Path) -> None:
-    """A worker has such a copy for each of its partitions, and for each that it is a standby of."""
-    data = open_table(tmp_path).data
-    db = data._db_for_partition(0)
-    most = 0
-    for number in range(800):  # 24 MiB in parts of snapshots, each replaced eight times
-        db.put(b"%d" % (number % 100), bytes(range(256)) * 120)
-        most = max(most, db.property_int_value("rocksdb.cur-size-all-mem-tables"))
-    db.close()
-    log = sum(file.stat().st_size for file in Path(data.partition_path(0)).glob("*.log"))
-    assert 1 * MIB < most <= 4 * MIB + MIB // 2
-    assert log <= 6 * MIB
+@contextlib.contextmanager
+def hanging(disk: Path) -> Iterator[None]:
+    """Let the disk hang in this block, in which the event loop waits a tenth of a second for it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "ANSWER_S", 0.1)
+        with frozen(disk):
+            yield
 
 
-def test_reads_of_a_restore_leave_nothing_in_memory(tmp_path: Path) -> None:
-    """A cache would keep blocks of tables that are deleted since: a worker would grow with each restore."""
-    db = open_table(tmp_path).data._db_for_partition(0)
-    for restore in range(3):
-        for number in range(100):
-            db.put(b"%d.%d" % (restore, number), bytes(range(256)) * 8)
-            db.delete(b"%d.%d" % (restore - 1, number))
-        db.flush()
-        assert len(list(db.items())) == 100
-        assert all(len(db.get(b"%d.%d" % (restore, number))) == 2048 for number in range(100))
-    assert not db.property_int_value("rocksdb.block-cache-usage")  # None: there is no cache
+def run(story: Callable[[], Awaitable[None]]) -> None:
+    async def told() -> None:
+        async with asyncio.timeout(60):
+            await story()
+
+    asyncio.run(told())
 
 
-def flip(file: Path, at: slice) -> None:
-    content = bytearray(file.read_bytes())
-    content[at] = bytes(byte ^ 0xFF for byte in content[at])
-    file.write_bytes(content)
+async def hangs(copies: Copies) -> None:
+    """Wait until the disk is known to hang."""
+    while copies.store.failure() != DISK_HANGS:  # noqa: ASYNC110 - a thread is at work, no event
+        await asyncio.sleep(0.01)
 
 
-@pytest.mark.parametrize(("pattern", "at"), [("CURRENT", slice(None)), ("MANIFEST-*", slice(20, 60))])
-def test_a_copy_that_cannot_be_opened_is_deleted(
-    tmp_path: Path, written: Path, pattern: str, at: slice, caplog: pytest.LogCaptureFixture
-) -> None:
-    (file,) = written.glob(pattern)
-    flip(file, at)
-    with caplog.at_level(logging.WARNING):
-        data = open_table(tmp_path).data
-        assert data.persisted_offset(PLACE) is None  # so the topic is read from its beginning
-    assert f"partition 0: the copy of the snapshot table in {written} is damaged (Corruption" in caplog.text
-    data.set_persisted_offset(PLACE, 9)
-    assert data.persisted_offset(PLACE) == 9
-
-
-def test_a_copy_whose_values_are_damaged_is_deleted_at_the_next_start(tmp_path: Path, written: Path) -> None:
-    (file,) = written.glob("*.sst")
-    flip(file, slice(10, 400))
-    table = open_table(tmp_path)
-    chunks = SnapshotTable(table).chunks(0)
-    with pytest.raises(LocalCopyError, match=r"is damaged \(Corruption.*next start deletes it"):
-        [chunks.get(b"%d" % number) for number in range(100)]
-    chunks.close()
-    table.data._dbs.pop(0).close()
-    again = open_table(tmp_path).data
-    assert again.persisted_offset(PLACE) is None
-    assert again._db_for_partition(0).get(b"1") is None
-
-
-class Refusing:
-    """A database that does not take any value; it stands for RocksDB after an error in the background."""
-
-    def __init__(self, reason: str) -> None:
-        self._reason = reason
-
-    def put(self, key: bytes, value: bytes) -> None:
-        raise Exception(self._reason)
-
-
-@pytest.mark.parametrize(
-    ("reason", "words", "remains"),
-    [
-        ("IO error: No space left on device", "cannot be written", True),
-        ("Corruption: block checksum mismatch", "is damaged", False),
-    ],
-)
-def test_a_write_that_fails_is_named_and_only_a_damaged_copy_goes(
-    tmp_path: Path, written: Path, reason: str, words: str, remains: bool
-) -> None:
+def test_a_write_waits_for_the_disk_and_nothing_else_does(disk: Path) -> None:
     async def story() -> None:
-        table = open_table(tmp_path)
-        sent = []
-        stands_for_faust = SimpleNamespace(data=table.data, send_changelog=lambda *item: sent.append(item))
-        table.data._dbs[0] = Refusing(reason)
-        with pytest.raises(LocalCopyError, match=words):
-            await SnapshotTable(stands_for_faust).write(0, [(b"k", b"v")])
-        assert sent == []
-        table.data._dbs.clear()
-        assert (table.data.persisted_offset(PLACE) == 7) is remains
+        copies = Copies(disk)
+        await copies.assign(0, 1)
+        await copies.table.write(0, [(b"a", b"1")])
+        with hanging(disk):
+            await copies.table.write(0, [(b"a", LARGE)])  # in memory
+            second = asyncio.ensure_future(copies.table.write(0, [(b"a", b"2"), (b"b", LARGE)]))
+            third = asyncio.ensure_future(copies.table.write(0, [(b"a", None)]))
+            await hangs(copies)
+            assert not second.done()
+            assert copies.topic[0] == [(b"a", b"1"), (b"a", LARGE)], "the copy has it before the broker"
+            await copies.assign(0, 1)  # a rebalance that leaves all partitions here
+            assert (copies.store.reads(0), copies.store.reads(1)) == (True, True)
+            assert not third.done()
+        await asyncio.gather(second, third)
+        await copies.settle()
+        assert copies.topic[0][2:] == [(b"a", b"2"), (b"b", LARGE), (b"a", None)]
+        assert copies.values() == {b"b": LARGE}, "the order of the writes"
+        assert (copies.store.failure(), copies.store.persisted_offset(PLACE)) == ("", 4)
+        await copies.store.stop()
 
-    asyncio.run(story())
+    run(story)
+
+
+def test_a_partition_that_is_revoked_while_the_disk_hangs_writes_nothing_later(disk: Path) -> None:
+    async def story() -> None:
+        copies = Copies(disk)
+        await copies.assign(0, 1)
+        with hanging(disk):
+            writing = asyncio.ensure_future(copies.table.write(0, [(b"a", LARGE), (b"b", LARGE)]))
+            await hangs(copies)
+            await copies.assign(1)
+            assert copies.store.copy_of(0) is None
+            await copies.assign(0, 1)  # it comes back while its old copy is still open
+            with pytest.raises(NotYetError, match=DISK_HANGS):
+                copies.table.chunks(0).check()
+        with pytest.raises(NotYetError, match="was revoked while the disk was waited for"):
+            await writing
+        assert copies.topic[0] == []
+        await copies.join_again()
+        await copies.table.write(0, [(b"b", b"2")])
+        assert copies.values() == {b"a": LARGE, b"b": b"2"}, "a part that no snapshot names does no harm"
+        await copies.settle()
+        assert copies.store.persisted_offset(PLACE) == 0
+        await copies.store.stop()
+
+    run(story)
+
+
+def test_a_partition_that_comes_while_the_disk_hangs_waits_for_it(disk: Path) -> None:
+    async def story() -> None:
+        copies = Copies(disk)
+        copies.topic[1] = [(b"a", b"1"), (b"b", b"2")]
+        await copies.assign(0)
+        with hanging(disk):
+            await copies.assign(0, 1)
+            assert (copies.store.reads(0), copies.store.reads(1)) == (True, False)
+            with pytest.raises(NotYetError, match=DISK_HANGS):
+                copies.values(1)
+            assert not copies.joined.is_set()
+        await copies.join_again()
+        assert copies.values(1) == {b"a": b"1", b"b": b"2"}
+        assert not copies.joined.is_set()
+        await copies.store.stop()
+
+    run(story)
+
+
+def test_records_of_a_standby_that_the_disk_does_not_take_are_read_again(
+    disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_UNWRITTEN", 1000)
+
+    async def story() -> None:
+        copies = Copies(disk)
+        await copies.assign(0)
+        with hanging(disk):
+            for number in range(5):
+                copies.topic[0].append((b"%d" % number, LARGE))
+                await copies.store.room(0)
+                copies.read(0, number)
+            assert not copies.store.reads(0)
+        await copies.join_again()
+        assert copies.values() == dict(copies.topic[0])
+        assert copies.store.persisted_offset(PLACE) == 4
+        await copies.store.stop()
+
+    run(story)
+
+
+def test_an_end_does_not_wait_for_a_disk_that_hangs(disk: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def story() -> None:
+        copies = Copies(disk)
+        await copies.assign(0)
+        await copies.table.write(0, [(b"a", b"1")])
+        await copies.settle()
+        with hanging(disk):
+            writing = asyncio.ensure_future(copies.table.write(0, [(b"b", LARGE), (b"c", LARGE)]))
+            await hangs(copies)
+            await copies.store.stop()
+            assert "ending without closing the copies there" in caplog.text
+        with pytest.raises(NotYetError):
+            await writing
+        successor = Copies(disk)
+        successor.topic = copies.topic
+        await successor.assign(0)
+        while not successor.store.reads(0):
+            await successor.join_again()  # the copy is closed by then
+        assert successor.values()[b"a"] == b"1"
+        await successor.store.stop()
+
+    run(story)
+
+
+def test_a_disk_without_room_holds_up_a_partition_that_comes_until_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(module, "RETRY_S", 0.01)
+
+    async def story() -> None:
+        copies = Copies(tmp_path)
+        copies.topic[0] = [(b"a", b"1")]
+        path = copies.path(0)
+        path.write_text("a file where the folder has to be")
+        await copies.assign(0)
+        with pytest.raises(NotYetError, match="cannot be written"):
+            copies.table.chunks(0).check()
+        assert "cannot be written" in copies.store.failure()
+        path.unlink()
+        await copies.join_again()
+        assert copies.values() == {b"a": b"1"}
+        assert copies.store.failure() == ""
+        await copies.store.stop()
+
+    with caplog.at_level(logging.WARNING):
+        run(story)
+    assert caplog.text.count("a partition that has to be restored from it waits") == 1
+
+
+def test_a_restore_from_a_copy_that_is_gone_waits_until_the_topic_was_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "RETRY_S", 0.01)
+
+    async def story() -> None:
+        copies = Copies(tmp_path)
+        await copies.assign(0)
+        await copies.table.write(0, [(b"a", b"1")])
+        shutil.rmtree(copies.path(0))
+        await copies.table.write(0, [(b"b", b"2")])
+        with pytest.raises(NotYetError, match="have to be read again"):
+            copies.values()
+        await copies.join_again()
+        assert copies.values() == {b"a": b"1", b"b": b"2"}
+        await copies.store.stop()
+
+    run(story)
+
+
+def test_a_worker_goes_on_when_its_directory_is_back(tmp_path: Path) -> None:
+    async def story() -> None:
+        home = tmp_path / "w"
+        copies = Copies(home)
+        await copies.assign(0)
+        await copies.table.write(0, [(b"a", b"1")])
+        shutil.rmtree(home)
+        with pytest.raises(LocalCopyError, match=f"{home} is gone"):
+            await copies.table.write(0, [(b"b", b"2")])
+        home.mkdir()
+        await copies.table.write(0, [(b"b", b"2")])
+        await copies.assign(0)
+        assert copies.values() == {b"a": b"1", b"b": b"2"}
+        await copies.store.stop()
+
+    run(story)
