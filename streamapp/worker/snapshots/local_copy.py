@@ -35,6 +35,9 @@ DAMAGED: Final = ("Corruption", "corrupt", "does not exist", "No such file")
 LOCKED: Final = "lock hold"
 """Words of RocksDB's error about a copy that is open already."""
 
+STALLED: Final = "Write stall"
+"""Words of RocksDB's error about writes that come faster than it can merge its files."""
+
 MARK: Final = "DAMAGED"
 """File beside RocksDB's that makes the next opening delete the copy."""
 
@@ -145,10 +148,7 @@ class LocalCopy:
         try:
             self._put(items)
         except Exception as error:
-            failure = self.failed(error)
-            if is_damage(error):
-                self.discard()
-            raise failure from error
+            raise self._given_up(error) from error
         return self.opened
 
     def note(self, opened: int, offsets: Sequence[int]) -> None:
@@ -212,8 +212,7 @@ class LocalCopy:
         try:
             self.db.flush()
         except Exception as error:
-            self.failure = str(failure := self.failed(error))
-            raise failure from error
+            raise self._given_up(error) from error
         self._unflushed = 0
 
     def warm(self) -> None:
@@ -287,6 +286,19 @@ class LocalCopy:
         except Exception:
             self.close()
             raise
+
+    def _given_up(self, error: Exception) -> LocalCopyError:
+        """Return the error for an operator after a write that failed; the copy is closed.
+
+        RocksDB takes no writes any more after some errors, until it is opened again.
+        """
+        failure = self.failed(error)
+        if is_damage(error):
+            self.discard()
+        elif STALLED not in str(error):
+            self.close()
+        self.failure = str(failure)
+        return failure
 
     def _put(self, items: Iterable[tuple[bytes, bytes | None]]) -> None:
         batch = rocksdict.WriteBatch(raw_mode=True)

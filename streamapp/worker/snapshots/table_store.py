@@ -195,19 +195,19 @@ class TableStore(Store):
         if copy in self._reading:
             self.repair()  # unless it is what it was
 
-    def flush_soon(self, copy: LocalCopy, seconds: float | None = None) -> None:
-        """Write to the disk what a copy has in memory, in some seconds (FLUSH_S)."""
+    def flush_soon(self, copy: LocalCopy) -> None:
+        """Write to the disk what a copy has in memory, after FLUSH_S."""
         if copy not in self._flushes and self._copies.get(copy.partition) is copy:
-            loop = asyncio.get_running_loop()
-            self._flushes[copy] = loop.call_later(seconds or FLUSH_S, self._flush, copy)
+            self._flushes[copy] = asyncio.get_running_loop().call_later(FLUSH_S, self._flush, copy)
 
     def _flush(self, copy: LocalCopy) -> None:
         del self._flushes[copy]
-        self.disk.run(copy.flush).add_done_callback(partial(self._flushed, copy))
+        self.disk.run(copy.flush).add_done_callback(self._flushed)
 
-    def _flushed(self, copy: LocalCopy, flush: asyncio.Future[None]) -> None:
-        if flush.exception() is not None:  # the copy has the reason
-            self.flush_soon(copy, RETRY_S)
+    def _flushed(self, flush: asyncio.Future[None]) -> None:
+        if (error := flush.exception()) is not None:
+            logger.warning("%s", error)
+            self.repair()
 
     def _close(self, copy: LocalCopy) -> asyncio.Future[None]:
         if (flush := self._flushes.pop(copy, None)) is not None:

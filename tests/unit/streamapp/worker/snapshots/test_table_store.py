@@ -15,7 +15,7 @@ from faust.types import TP
 import streamapp.worker.snapshots.table_store as module
 from streamapp.errors import LocalCopyError, NotYetError
 from streamapp.worker.state_directory import DISK_HANGS
-from tests.disks import freezable_disk, frozen
+from tests.disks import freezable_disk, frozen, read_only, small_disk
 from tests.unit.streamapp.worker.snapshots.copies import TOPIC, Copies
 
 PLACE = TP(TOPIC, 0)
@@ -192,6 +192,36 @@ def test_a_disk_without_room_holds_up_a_partition_that_comes_until_there_is_room
     with caplog.at_level(logging.WARNING):
         run(story)
     assert caplog.text.count("a partition that has to be restored from it waits") == 1
+
+
+def test_a_disk_that_refuses_a_flush_takes_what_was_in_memory_when_it_can_be_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """RocksDB takes no writes after such an error, however long the disk has been well again."""
+    monkeypatch.setattr(module, "RETRY_S", 0.01)
+
+    async def story(place: Path) -> None:
+        copies = Copies(place)
+        await copies.assign(0, 1)
+        await copies.table.write(0, [(b"a", b"1")])
+        monkeypatch.setattr(module, "FLUSH_S", 0.01)
+        with read_only(place):
+            await copies.table.write(1, [(b"a", b"1")])
+            while "cannot be written" not in copies.store.failure():  # noqa: ASYNC110 - a thread is at work
+                await asyncio.sleep(0.01)
+            with pytest.raises(LocalCopyError, match="cannot be written"):
+                await copies.table.write(1, [(b"b", b"2")])
+            with pytest.raises(NotYetError, match="cannot be written"):
+                copies.values(1)
+        await copies.join_again()
+        await copies.table.write(1, [(b"b", b"2")])
+        assert copies.values(0) == {b"a": b"1"}
+        assert copies.values(1) == {b"a": b"1", b"b": b"2"}
+        assert copies.store.failure() == ""
+        await copies.store.stop()
+
+    with small_disk(tmp_path / "disk", "32m") as place:
+        run(lambda: story(place))
 
 
 def test_a_restore_from_a_copy_that_is_gone_waits_until_the_topic_was_read_again(
