@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from confluent_kafka import KafkaError as Codes
 
@@ -41,9 +41,24 @@ writes the end of the previous one, which takes milliseconds.
 LONGEST_PAUSE_S: Final = 1.0
 """Each further pause is twice as long, up to this one."""
 
+REFUSED_PAUSE_S: Final = 0.1
+"""The longest pause after an answer. A coordinator refuses steps while a broker goes away, because the end of
+the last transaction waits for that broker: a pause that outlasts this would stop all answers.
+"""
+
+UNUSUAL_S: Final = 1.0
+"""How long a step may be refused before the log names it."""
+
 
 MISSING_S: Final = 30.0
 """How long a partition may be unknown to the coordinator: brokers learn of a new topic one after another."""
+
+
+class _Again(NamedTuple):
+    """A step that did not count, and is repeated."""
+
+    reason: str
+    longest_pause_s: float
 
 
 class CoordinatorSteps:
@@ -117,29 +132,31 @@ class CoordinatorSteps:
     ) -> Any:
         """Return the answer of the coordinator once it has taken the step."""
         loop = asyncio.get_running_loop()
-        deadline, pause, reason, is_logged = loop.time() + seconds, FIRST_PAUSE_S, "", False
+        began, pause, reason, is_logged = loop.time(), FIRST_PAUSE_S, "", False
+        deadline = began + seconds
         while True:
             try:
                 async with asyncio.timeout_at(deadline):
                     outcome = await self._attempt(step, request, role, key)
             except TimeoutError:
                 raise self._unfinished(step, seconds, reason) from None
-            if not isinstance(outcome, str):
+            if not isinstance(outcome, _Again):
                 return outcome
-            reason = outcome
-            if pause == LONGEST_PAUSE_S and not is_logged:  # shorter waits are usual
+            reason, longest = outcome
+            if loop.time() - began >= UNUSUAL_S and not is_logged:
                 logger.warning("transactional.id=%s: %s: %s; trying again", self._id, step, reason)
                 is_logged = True
             if self._is_overdue():
                 message = "a transaction was not finished before the worker stopped: the broker is away"
                 raise UnfinishedError(message)
+            pause = min(pause, longest)
             if loop.time() + pause >= deadline:
                 raise self._unfinished(step, seconds, reason)
             await asyncio.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE_S)
+            pause *= 2
 
     async def _attempt(self, step: str, request: Any, role: Role, key: str) -> Any:
-        """Return the answer of the coordinator, or the reason to try again."""
+        """Return the answer of the coordinator, or _Again."""
         self.call = next(self._calls)
         try:
             if role not in self._nodes:
@@ -148,7 +165,7 @@ class CoordinatorSteps:
         except LostAnswerError as error:
             if self._nodes.pop(role, None) is not None:
                 await self._brokers.look_up_brokers()
-            return str(error)
+            return _Again(str(error), LONGEST_PAUSE_S)
         except RefusedLookUpError as error:
             step, codes = "FindCoordinator", [error.code]
         else:
@@ -164,7 +181,7 @@ class CoordinatorSteps:
         if verdict is Verdict.LOOK_UP:
             self._nodes.pop(role, None)
         if verdict <= Verdict.LOOK_UP:
-            return Codes(code).str()
+            return _Again(Codes(code).str(), REFUSED_PAUSE_S)
         raise self._refused(step, verdict, code, key)
 
     def _check_existence(self, codes: Mapping[Place | None, int]) -> None:

@@ -78,15 +78,24 @@ def test_a_step_follows_its_coordinator(code: Any) -> None:
     assert sent == [(1, "EndTxn"), (9, "EndTxn")]
 
 
-def test_pauses_double_up_to_the_longest(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("answer", "further"),
+    [
+        (LOST, [0.16, 0.32, 0.64, 1.0, 1.0]),
+        (KafkaError.CONCURRENT_TRANSACTIONS, [0.1] * 5),  # as soon as a broker that goes away is gone
+    ],
+)
+def test_pauses_double_up_to_the_longest(
+    answer: Any, further: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
     pauses: list[float] = []
 
     async def sleep(seconds: float) -> None:
         pauses.append(seconds)
 
     monkeypatch.setattr(asyncio, "sleep", sleep)
-    run({"EndTxn": [KafkaError.CONCURRENT_TRANSACTIONS] * 10}, end)
-    assert pauses == [0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.0, 1.0]
+    run({"EndTxn": [answer] * 10}, end)
+    assert pauses == [0.005, 0.01, 0.02, 0.04, 0.08, *further]
 
 
 @pytest.mark.parametrize("answer", [SILENT, *([[KafkaError.CONCURRENT_TRANSACTIONS] * 100])])
