@@ -7,7 +7,8 @@ Three brokers with three replicas of each partition. Both systems read the same 
 that each fault (benchmarks/chaos/broker_faults.py) meets both. A fault begins when all partitions of both
 answer. One line for each kind and system: the time without answers, p50 and p99 over faults and partitions,
 as a read_committed reader sees it; it waits for `--patience` seconds at most, and the exit code is 1 if our
-worker has not answered by then. Kafka Streams has its default
+worker has not answered by then. A peer that has ended is counted for the fault before (`ends`) and started
+again; its silence until then counts. Kafka Streams has its default
 session timeout (45 s), our worker has its own (15 s); no process dies, so neither matters much.
 """
 
@@ -22,7 +23,8 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Final
+from types import TracebackType
+from typing import Any, Final, Self
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -64,6 +66,8 @@ class Outages:
         self._times: list[tuple[str, float, float]] = []
         self.silent: dict[str, int] = {}
         """Faults after which a system did not answer in all partitions within the patience."""
+        self.peer_ends: dict[str, int] = {}
+        """How often the peer ended by itself, by the kind of the last fault."""
 
     def run(self, place: Path) -> Iterator[dict[str, Any]]:
         """Yield a line for each system and kind."""
@@ -91,7 +95,7 @@ class Outages:
                 low_latency=False,
                 guarantee="exactly_once",
             )
-            stack.enter_context(Child(streams(job, place / "streams"), place / "streams.log"))
+            peer = stack.enter_context(LastingPeer(streams(job, place / "streams"), place))
             stack.enter_context(Child(self._load(), place / "load.log"))
             answers = {
                 OURS: stack.enter_context(AnswerTimes(self._servers, self._names.predictions, PARTITIONS)),
@@ -99,11 +103,11 @@ class Outages:
             }
             for _ in range(self._flags.turns):
                 for kind in self._flags.kinds:
-                    self._await_answers(answers, "")
+                    self._await_answers(answers, "", peer)
                     began = time.monotonic()
                     self._faults.by_kind[kind]()
                     self._times.append((kind, began, time.monotonic()))
-                    self._await_answers(answers, kind)
+                    self._await_answers(answers, kind, peer)
         for system, times in answers.items():
             for kind, stops in pauses.report(times.seen, self._times).items():
                 yield {
@@ -112,6 +116,7 @@ class Outages:
                     "faults": self._flags.turns,
                     **stops,
                     "silent_for_good": self.silent.get(f"{system}: {kind}", 0),
+                    **({"ends": self.peer_ends.get(kind, 0)} if system == PEER else {}),
                 }
 
     def _load(self) -> list[str]:
@@ -120,11 +125,14 @@ class Outages:
         words += ["--rate", str(flags.rate), "--seconds", str(flags.feed_seconds)]
         return python("-m", "benchmarks.rig.paced", *words, "--partitions", str(PARTITIONS))
 
-    def _await_answers(self, answers: Mapping[str, AnswerTimes], after: str) -> None:
+    def _await_answers(self, answers: Mapping[str, AnswerTimes], after: str, peer: LastingPeer) -> None:
         """Return when each partition of both systems has answered from now on, or after the patience."""
         began = time.monotonic()
         for system, times in answers.items():
             while not _have_answered(times, began):
+                if peer.start_again() and self._times:
+                    kind = self._times[-1][0]
+                    self.peer_ends[kind] = self.peer_ends.get(kind, 0) + 1
                 if time.monotonic() - began > (self._flags.patience if after else START_S):
                     if not after:
                         message = f"{system} does not answer in all partitions"
@@ -133,6 +141,41 @@ class Outages:
                     self.silent[name] = self.silent.get(name, 0) + 1
                     break
                 time.sleep(LOOK_S)
+
+
+class LastingPeer:
+    """A peer under a supervisor: it can be started again after it has ended by itself."""
+
+    def __init__(self, command: Sequence[str], place: Path) -> None:
+        """`place`: a folder for a log of each start, `peer-1.log` and so on."""
+        self._command, self._place = command, place
+        self._n_starts = 0
+        self._child: Child | None = None
+
+    def __enter__(self) -> Self:
+        self._start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._child is not None
+        self._child.__exit__(kind, error, trace)
+
+    def start_again(self) -> bool:
+        """Start the peer again if it has ended; return whether it had."""
+        assert self._child is not None
+        try:
+            self._child.check()
+        except ChildFailed as end:
+            print(end, file=sys.stderr, flush=True)
+            self._start()
+            return True
+        return False
+
+    def _start(self) -> None:
+        self._n_starts += 1
+        self._child = Child(self._command, self._place / f"peer-{self._n_starts}.log").__enter__()
 
 
 def _have_answered(answers: AnswerTimes, since: float) -> bool:
