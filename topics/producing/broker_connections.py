@@ -134,9 +134,14 @@ class BrokerConnections:
         await self.look_up_brokers()
 
     async def look_up_brokers(self) -> None:
-        """Request the metadata again; a failure leaves the former metadata."""
+        """Request the metadata again; a failure leaves the former metadata.
+
+        Not by `force_metadata_update`: topics that are added while aiokafka refreshes the metadata on its own
+        would wait until `metadata.max.age.ms` is over again.
+        """
+        client = self._opened
         try:
-            await self._opened.force_metadata_update()
+            await client._metadata_update(client.cluster, client._topics)
         except _LOST as error:
             logger.debug("no new metadata: %s", error)
 
