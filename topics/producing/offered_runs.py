@@ -24,8 +24,13 @@ class OfferedRuns:
         self._lock = threading.Lock()
         self._runs: list[tuple[str, Run]] = []
         self._n_written_bytes = 0
+        self._buffers: dict[int, bytes] = {}
         self.n_bytes = 0
         """Bytes of the runs that wait to be written."""
+        self.n_held_bytes = 0
+        """Bytes of the buffers of these runs. They may be many times larger: keys of answers lie in the
+        buffer of the fetched instances.
+        """
         self.n_records = 0
         """Number of offered records that the brokers have not acknowledged."""
 
@@ -33,7 +38,8 @@ class OfferedRuns:
     def is_full(self) -> bool:
         """Whether no more should be offered."""
         return (
-            self.n_bytes + self._n_written_bytes >= self._most_bytes or self.n_records >= self._most_records
+            max(self.n_bytes, self.n_held_bytes) + self._n_written_bytes >= self._most_bytes
+            or self.n_records >= self._most_records
         )
 
     @classmethod
@@ -47,15 +53,23 @@ class OfferedRuns:
     def offer(self, topic: str, run: Run) -> None:
         """Add a run at the end."""
         size = run.n_bytes
+        columns = (
+            [run.values, run.keys] if run.headers is None else [run.values, run.keys, run.headers.values]
+        )
         with self._lock:
             self._runs.append((topic, run))
+            for column in columns:
+                if id(column.buffer) not in self._buffers:
+                    self._buffers[id(column.buffer)] = column.buffer
+                    self.n_held_bytes += len(column.buffer)
             self.n_bytes += size
             self.n_records += len(run.values)
 
     def take(self) -> dict[str, list[Run]]:
         """Return the runs by topic; they no longer wait."""
         with self._lock:
-            runs, self._runs, self.n_bytes = self._runs, [], 0
+            runs = self._runs
+            self._forget_runs()
         by_topic: dict[str, list[Run]] = {}
         for topic, run in runs:
             by_topic.setdefault(topic, []).append(run)
@@ -75,4 +89,8 @@ class OfferedRuns:
     def clear(self) -> None:
         """Forget all runs and counts."""
         with self._lock:
-            self._runs, self.n_bytes, self.n_records, self._n_written_bytes = [], 0, 0, 0
+            self._forget_runs()
+            self.n_records, self._n_written_bytes = 0, 0
+
+    def _forget_runs(self) -> None:
+        self._runs, self._buffers, self.n_bytes, self.n_held_bytes = [], {}, 0, 0

@@ -37,6 +37,9 @@ logger = logging.getLogger(__name__)
 EARLY_BYTES: Final = 1 << 20
 """Bytes of records that are sent without waiting for the commit."""
 
+HELD_BYTES: Final = 16 << 20
+"""Bytes of the buffers of records, with the same effect."""
+
 TIMEOUT_MS: Final = 40_000
 """How long a dead producer's open transaction hides later records, if no producer takes over its id.
 
@@ -144,7 +147,7 @@ class TransactionalProducer:
     def hand_over(self) -> None:
         """Begin to send the offered records if they are many; never wait."""
         self.check()
-        if self._offered.n_bytes >= EARLY_BYTES:
+        if self._offered.n_bytes >= EARLY_BYTES or self._offered.n_held_bytes >= HELD_BYTES:
             self._loop.soon(self._flow.write_early)
 
     @property

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,6 +15,7 @@ from confluent_kafka import KafkaError
 
 from tests.unit.topics.producing.scripted_brokers import LOST, SILENT, Script, ScriptedBrokers
 from topics.clients.group_member import GroupMember
+from topics.columns.spans import Spans
 from topics.errors import AbortedError, BrokerError, FencedError
 from topics.fetching.batches import HEAD
 from topics.producing import transaction_flow, transactional_producer
@@ -219,3 +222,27 @@ def test_a_commit_that_meets_an_end_never_counts_without_its_records(
         rig.producer.commit()
     if [request for request in rig.brokers.steps if request[1] == "EndTxn" and request[2][-1]]:
         assert rig.sequences() == [(1, 0), (1, 1)]
+
+
+def test_small_records_in_large_buffers_are_sent_early(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a transaction would keep everything in memory that was fetched during it."""
+    monkeypatch.setattr(transactional_producer, "HELD_BYTES", 3000)
+    buffers = [bytes([number]) * 1000 for number in range(3)]
+    references = [sys.getrefcount(buffer) for buffer in buffers]
+
+    def offer(buffer: bytes) -> None:
+        with rig.producer.gathering():
+            for start in (0, 10):  # two runs in one buffer
+                keys = Spans(buffer, np.array([start]), np.array([10]))
+                rig.producer.offer_run("a", 0, [b"v"], keys, [1])
+        rig.producer.hand_over()
+
+    for buffer in buffers:
+        assert rig.steps == []
+        offer(buffer)
+    del buffer
+    rig.producer._loop.run(asyncio.sleep(0))  # returns when the loop has taken the runs
+    assert [sys.getrefcount(buffer) for buffer in buffers] == references
+    assert "AddPartitions" in rig.steps
+    rig.producer.commit()
+    assert len(rig.sequences()) == 1
