@@ -158,6 +158,7 @@ class CoordinatorSteps:
     async def _attempt(self, step: str, request: Any, role: Role, key: str) -> Any:
         """Return the answer of the coordinator, or _Again."""
         self.call = next(self._calls)
+        of_places: dict[Place | None, int] = {}
         try:
             if role not in self._nodes:
                 self._nodes[role] = await self._brokers.coordinator(role, key or self._id)
@@ -182,7 +183,7 @@ class CoordinatorSteps:
             self._nodes.pop(role, None)
         if verdict <= Verdict.LOOK_UP:
             return _Again(Codes(code).str(), REFUSED_PAUSE_S)
-        raise self._refused(step, verdict, code, key)
+        raise self._refused(step, verdict, code, key, [at for at, own in of_places.items() if own == code])
 
     def _check_existence(self, codes: Mapping[Place | None, int]) -> None:
         """Raise BrokerError if a partition has been unknown for too long."""
@@ -197,7 +198,10 @@ class CoordinatorSteps:
             )
             raise BrokerError(message)
 
-    def _refused(self, step: str, verdict: Verdict, code: int, group: str) -> BrokerError:
+    def _refused(
+        self, step: str, verdict: Verdict, code: int, group: str, places: Sequence[Place | None]
+    ) -> BrokerError:
+        """Return the error for a code that a step does not survive; `places`: those that have it."""
         text = Codes(code).str()
         if verdict is Verdict.FENCED:
             return FencedError(
@@ -211,7 +215,12 @@ class CoordinatorSteps:
             return AbortedError(self._access.denied(kind, group, "Read"))
         if kind == "cluster":
             return BrokerError(self._access.denied(kind, "", "IdempotentWrite"))
-        message = f"transactional.id={self._id}: {step}: {text}"
+        place = places[0] if places else None
+        if kind == "topic" and place is not None:
+            operation = "Read" if step == "TxnOffsetCommit" else "Write"
+            return AbortedError(self._access.denied(kind, place[0], operation))
+        at = "" if place is None else f"{place[0]}[{place[1]}]: "
+        message = f"transactional.id={self._id}: {step}: {at}{text}"
         if code == Codes.INVALID_TRANSACTION_TIMEOUT:
             remedy = "lower transaction.timeout.ms, or raise the brokers' transaction.max.timeout.ms"
             return BrokerError(f"{message}: {self._timeout_ms} ms; {remedy}")

@@ -11,11 +11,9 @@ from streamapp.errors import NotYetError
 from streamapp.worker.journal.entry import Record, encode
 from streamapp.worker.journal.partition_count import count_headers
 from streamapp.worker.restore.identity import Identity
-from topics.clients.access import Access
-from topics.errors import AbortedError, BrokerError
+from topics.errors import BrokerError
 from topics.producing.transactional_producer import TransactionalProducer
 
-DENIED: Final = "Topic authorization failed"  # librdkafka's text, without the topic's name
 PAUSE_S: Final = 0.05
 TIMEOUT_S: Final = 60.0  # for a broker, or another transaction, while a user waits at a terminal
 
@@ -38,14 +36,9 @@ def write_together(
     producer = TransactionalProducer(kafka, name, lambda: time.monotonic() > until, topics=[topic])
     with closing(producer):
         producer.open()
-        try:
-            values = [encode(record) for record in records]
-            producer.send_run(topic, partition, values, [None] * n, [0] * n, [count_headers(count)] * n)
-            producer.commit()
-        except AbortedError as error:
-            if DENIED not in str(error):
-                raise
-            raise BrokerError(Access.of(kafka).denied("topic", topic, "Write")) from None
+        values = [encode(record) for record in records]
+        producer.send_run(topic, partition, values, [None] * n, [0] * n, [count_headers(count)] * n)
+        producer.commit()
     wait_until_seen(Identity(kafka), topic, partition, until)
 
 

@@ -170,3 +170,14 @@ def test_a_topic_that_does_not_exist_ends_the_producer(monkeypatch: pytest.Monke
     result, _ = run({"AddPartitions": [KafkaError.UNKNOWN_TOPIC_OR_PART] * 9}, add)
     assert type(result) is BrokerError, "no abort helps"
     assert "topic a does not exist, or has no partition 0" in str(result)
+
+
+def test_a_topic_that_is_denied_is_named_with_the_right_to_grant() -> None:
+    result, _ = run({"AddPartitions": [KafkaError.TOPIC_AUTHORIZATION_FAILED]}, add)
+    assert type(result) is AbortedError
+    assert "topic 'a' must allow Write to this client; grant it with kafka-acls --add" in str(result)
+
+
+def test_a_partition_that_is_refused_is_named() -> None:
+    result, _ = run({"AddPartitions": [KafkaError.TOPIC_EXCEPTION]}, add)
+    assert "transactional.id=id: AddPartitionsToTxn: a[0]: Broker: Invalid topic" in str(result)
