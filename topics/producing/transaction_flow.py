@@ -63,6 +63,7 @@ class TransactionFlow:
         self._sequences: dict[Place, int] = {}
         self._is_lost = False  # the outcome of a step is unknown, or the identity is used up
         self._has_begun = False
+        self._n_aborts = 0
         access = Access.of(kafka)
         self._brokers = BrokerConnections(kafka, topics)
         self._steps = CoordinatorSteps(self._brokers, transactional_id, timeout_ms, access, is_overdue)
@@ -130,6 +131,7 @@ class TransactionFlow:
         has_begun, self._has_begun = self._has_begun, False
         identity, self._identity = self._identity, NOBODY
         self._failure = self._sender.failure = None
+        self._n_aborts += 1
         if is_lost and self._is_overdue():
             message = f"transactional.id={self._id}: a transaction was not ended before the stop"
             raise AbortedError(message)
@@ -151,10 +153,12 @@ class TransactionFlow:
 
     async def _noted(self, work: Awaitable[None]) -> None:
         """Run a step; keep its failure until the transaction is aborted."""
+        n_aborts = self._n_aborts
         try:
             await work
         except Exception as error:
-            self._note(error)
+            if self._n_aborts == n_aborts:  # else the step belongs to a transaction that is over
+                self._note(error)
             raise
 
     def _note(self, error: Exception) -> None:

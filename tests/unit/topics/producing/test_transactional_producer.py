@@ -246,3 +246,32 @@ def test_small_records_in_large_buffers_are_sent_early(rig: Rig, monkeypatch: py
     assert "AddPartitions" in rig.steps
     rig.producer.commit()
     assert len(rig.sequences()) == 1
+
+
+@pytest.mark.parametrize("answers", [[SILENT], [KafkaError.NOT_ENOUGH_REPLICAS] * 99])
+def test_an_abort_ends_the_wait_of_another_thread_and_not_the_next_transaction(
+    rig: Rig, answers: list[Any]
+) -> None:
+    """The brokers are silent, or a pause goes on before the next attempt."""
+    rig.script["a", 0] = answers
+    rig.send()
+    errors: list[str] = []
+
+    def flush() -> None:
+        try:
+            rig.producer.flush()
+        except AbortedError as error:
+            errors.append(str(error))
+
+    flushing = threading.Thread(target=flush)
+    flushing.start()
+    while len(rig.brokers.sent) < min(len(answers), 5):
+        flushing.join(0.001)
+    rig.producer.abort()
+    answers.clear()
+    flushing.join(10)
+    assert errors == ["transactional.id=id: the transaction was given up"]
+    rig.producer.open()
+    rig.send()
+    rig.producer.commit()
+    assert rig.sequences()[-1] == (2, 0)
