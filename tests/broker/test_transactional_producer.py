@@ -267,7 +267,7 @@ def test_a_closed_producer_keeps_no_thread_waiting(
         time.sleep(0.001)
     producer.close()
     waiting.join(30)
-    assert [str(error) for error in errors] == ["the producer is closed"]
+    assert [str(error) for error in errors] == [f"transactional.id={topic}: the transaction was given up"]
     with pytest.raises(AbortedError, match="the producer is closed"):
         producer.send_run(topic, 0, [b"late"], [b"k"], [0])
     with pytest.raises(AbortedError, match="the producer is closed"):
