@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import json
 from collections.abc import Mapping
-from ctypes import CFUNCTYPE, POINTER, c_char_p, c_int, c_int64, c_size_t, c_void_p
+from ctypes import CFUNCTYPE, POINTER, Structure, c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_p
 from typing import Any, Final
 
 import numpy as np
@@ -27,6 +27,22 @@ _PARTITION, _VALUE, _VALUE_SIZE, _KEY, _KEY_SIZE, _OFFSET = 2, 3, 4, 5, 6, 7
 """Words of rd_kafka_message_t; the partition is the lower half of its word, the error that of word 0."""
 _HALF: Final = 0xFFFFFFFF
 
+
+class _Position(Structure):
+    """rd_kafka_topic_partition_t: an offset and its metadata."""
+
+    _fields_ = (
+        ("topic", c_char_p),
+        ("partition", c_int32),
+        ("offset", c_int64),
+        ("metadata", c_void_p),
+        ("metadata_size", c_size_t),
+        ("opaque", c_void_p),
+        ("err", c_int),
+        ("_private", c_void_p),
+    )
+
+
 _FUNCTIONS: Final[Mapping[str, tuple[Any, tuple[Any, ...]]]] = {
     "new": (c_void_p, (c_int, c_void_p, c_char_p, c_size_t)),
     "assign": (c_int, (c_void_p, c_void_p)),
@@ -35,6 +51,9 @@ _FUNCTIONS: Final[Mapping[str, tuple[Any, tuple[Any, ...]]]] = {
     "consume_batch_queue": (c_int64, (c_void_p, c_int, c_void_p, c_size_t)),
     "conf_set_stats_cb": (None, (c_void_p, _STATISTICS)),
     "consumer_close": (c_int, (c_void_p,)),
+    "topic_partition_list_new": (c_void_p, (c_int,)),
+    "topic_partition_list_add": (POINTER(_Position), (c_void_p, c_char_p, c_int32)),
+    "topic_partition_list_destroy": (None, (c_void_p,)),
     "message_timestamp": (c_int64, (c_void_p, c_void_p)),
     "message_headers": (c_int, (c_void_p, c_void_p)),
     "message_destroy": (None, (c_void_p,)),
@@ -58,14 +77,14 @@ class MessageQueue:
         self.fetches = 0
         self._callback = _STATISTICS(self._on_statistics)
         self._client = self._open(properties)
-        places = library.topic_partition_list_new(partitions)
+        places = self._functions["topic_partition_list_new"](partitions)
         for number in range(partitions):
-            place = library.topic_partition_list_add(places, topic.encode(), number)
+            place = self._functions["topic_partition_list_add"](places, topic.encode(), number)
             place.contents.offset = _END if from_end else _BEGINNING
         if error := self._functions["assign"](self._client, places):
             message = f"librdkafka refuses the assignment: error {error}"
             raise RuntimeError(message)
-        library.topic_partition_list_destroy(places)
+        self._functions["topic_partition_list_destroy"](places)
         self._queue = self._functions["queue_get_consumer"](self._client)
         calls = ("message_timestamp", "message_headers", "message_destroy")
         addresses = [ctypes.cast(self._functions[name], c_void_p).value for name in calls]
