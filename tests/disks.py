@@ -15,15 +15,8 @@ import pytest
 def small_disk(place: Path, size: str) -> Iterator[Path]:
     """Make a folder a file system with little room, in this block; `size`: as mount takes it (`32m`)."""
     place.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", place], capture_output=True
-    )
-    if mounted.returncode:
-        pytest.skip("file systems cannot be mounted here")
-    try:
+    with _mounted(place, ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(place)]):
         yield place
-    finally:
-        subprocess.run(["umount", "-l", place], check=True)
 
 
 @contextlib.contextmanager
@@ -57,7 +50,14 @@ def freezable_disk(place: Path) -> Iterator[Path]:
     image = place.with_suffix(".image")
     with image.open("wb") as file:
         file.truncate(64 << 20)
-    steps = ["mkfs.ext4", "-q", "-F", str(image)], ["mount", "-o", "loop", str(image), str(place)]
+    make = ["mkfs.ext4", "-q", "-F", str(image)]
+    with _mounted(place, make, ["mount", "-o", "loop", str(image), str(place)]):
+        yield place
+
+
+@contextlib.contextmanager
+def _mounted(place: Path, *steps: list[str]) -> Iterator[None]:
+    """Run the commands that mount a file system in a folder, in this block; skip the test if they fail."""
     try:
         mounted = all(subprocess.run(step, capture_output=True).returncode == 0 for step in steps)
     except FileNotFoundError:
@@ -65,7 +65,7 @@ def freezable_disk(place: Path) -> Iterator[Path]:
     if not mounted:
         pytest.skip("file systems cannot be mounted here")
     try:
-        yield place
+        yield
     finally:
         subprocess.run(["umount", "-l", place], check=True)
 

@@ -1,9 +1,7 @@
 """Calls of a client that may never return although they were given seconds.
 
-librdkafka 2.16 may lose the answer to a step of a transaction when the group's coordinator goes away
-(tests/broker/test_cluster.py): the call then waits for ever. Its destructor waits for the threads of the
-client, and was seen to wait for ever too. Such a call cannot be interrupted, so it is abandoned with its
-thread, and its client must not be used any more.
+librdkafka's destructor waits for the threads of the client, and was seen to wait for ever. Such a call cannot
+be interrupted, so it is abandoned with its thread, and its client must not be used any more.
 """
 
 from __future__ import annotations

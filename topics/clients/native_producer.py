@@ -176,18 +176,6 @@ class NativeProducer:
             raise self._reports.raised.popleft()
         return result
 
-    def _step(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Call a function that serves callbacks and returns an error."""
-        error = self._taken(function(self._own(), *arguments))
-        if self._reports.raised:
-            raise self._reports.raised.popleft()
-        if error is not None:
-            raise KafkaException(error)
-
-    def _raise(self, pointer: int | None) -> None:
-        if (error := self._taken(pointer)) is not None:
-            raise KafkaException(error)
-
     def _taken(self, pointer: int | None) -> KafkaError | None:
         """Return an rd_kafka_error_t as confluent-kafka's error, and free it; None for no error."""
         if not pointer:
