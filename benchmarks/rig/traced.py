@@ -187,10 +187,10 @@ def install_waits(trace: Trace) -> None:
     process: Callable[..., Any] = TaskManager.process
 
     def traced_drain(
-        self: ConsumerThread, fetcher: Any, positions: Any, fetched: Fetched, *arguments: Any
+        self: ConsumerThread, fetcher: Any, positions: Any, fetched: Fetched, *arguments: Any, **options: Any
     ) -> None:
         n_before = len(fetched.columns)
-        drain(self, fetcher, positions, fetched, *arguments)
+        drain(self, fetcher, positions, fetched, *arguments, **options)
         if len(fetched.columns) > n_before:
             trace.begin(PACE)
 
@@ -201,14 +201,14 @@ def install_waits(trace: Trace) -> None:
         with trace.measure(ANSWER):
             return await send(self, node_id, request, **options)
 
-    async def traced_deliver(self: Consumer, *arguments: Any) -> int:
+    async def traced_deliver(self: Consumer, *arguments: Any, **options: Any) -> int:
         trace.begin(AGENT)
-        n: int = await deliver(self, *arguments)
+        n: int = await deliver(self, *arguments, **options)
         return n
 
-    async def traced_process(self: TaskManager, *arguments: Any) -> None:
+    async def traced_process(self: TaskManager, *arguments: Any, **options: Any) -> None:
         trace.end(AGENT)
-        await process(self, *arguments)
+        await process(self, *arguments, **options)
 
     ConsumerThread._drain = traced_drain  # type: ignore[assignment, method-assign]
     PartitionHealth._send_and_record = traced_send  # type: ignore[method-assign]

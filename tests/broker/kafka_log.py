@@ -36,6 +36,25 @@ def read_topic(kafka, topic):
         consumer.close()
 
 
+def read_committed_topic(kafka, topic):
+    """Return all messages as above, once no transaction with records of the topic is open.
+
+    A broker answers the end of a transaction before readers can see its records: markers follow.
+    """
+    every = Consumer(kafka | {"group.id": "reader", "isolation.level": "read_uncommitted"})
+    visible = Consumer(kafka | {"group.id": "reader", "isolation.level": "read_committed"})
+    deadline = time.monotonic() + TIMEOUT_S
+    try:
+        for number in every.list_topics(topic, timeout=TIMEOUT_S).topics[topic].partitions:
+            partition = TopicPartition(topic, number)
+            while _range(visible, partition) != _range(every, partition):
+                assert time.monotonic() < deadline, f"a transaction of {topic}, {number} is open"
+    finally:
+        every.close()
+        visible.close()
+    return read_topic(kafka, topic)
+
+
 def _range(consumer, partition):
     """Return the first and the next offset; a new partition may not know its leader yet."""
     deadline = time.monotonic() + TIMEOUT_S

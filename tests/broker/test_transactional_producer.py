@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from confluent_kafka.admin import NewTopic
 
 from streamapp.embedded import EmbeddedBroker
-from tests.broker.kafka_log import read_topic
+from tests.broker.kafka_log import read_committed_topic
 from tests.conftest import Broker
 from topics.clients import admin
 from topics.clients.cluster import Cluster
@@ -73,12 +73,12 @@ def opened(producers: list[Any], kafka: dict[str, Any], name: str, **named: Any)
 def rows_of(kafka: dict[str, Any], topic: str) -> list[Any]:
     return [
         (message.partition(), message.key(), message.value(), message.timestamp()[1], message.headers())
-        for message in read_topic(kafka, topic)
+        for message in read_committed_topic(kafka, topic)
     ]
 
 
 def values_of(kafka: dict[str, Any], topic: str) -> list[bytes | None]:
-    return [message.value() for message in read_topic(kafka, topic)]
+    return [message.value() for message in read_committed_topic(kafka, topic)]
 
 
 def positions_of(kafka: dict[str, Any], group: str, topic: str) -> list[tuple[int, str]]:
