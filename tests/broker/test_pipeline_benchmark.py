@@ -181,7 +181,7 @@ def test_latency_beside_an_echo(broker):
     for result in (ours, echo):
         assert 0 < result["p50"] <= result["p99"] <= result["p999"] <= result["most"]
     assert ours["p99_beyond_echo"] == pytest.approx(ours["p99"] - echo["p99"])
-    # Clocks count the warm-up as well, but means are of the measured seconds: each station follows the last one.
+    # Means are of the measured seconds alone: each station follows the one before.
     stations = ["fetched", "begun", "computed", "handed over", "its commit begins", "committed"]
     ages = [ours["ages"][station] for station in stations]
     assert ages == sorted(ages)
