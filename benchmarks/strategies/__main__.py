@@ -10,7 +10,10 @@ A model answers every record and learns the labels that it requested, at once or
 `--loss` is the share of the labels that never come. Accuracy is over the answers to all records. A line of
 `--json` is a stream, a limit and a strategy: `gain` is the mean difference to `random` in points of accuracy
 over the seeds (the same rows for both), `se` its standard error, `labels` the mean number of labels that
-were learned; `kappa` and `f1` (of the rarest class) are gains too. A seed thins data in the order of time,
+were learned; `kappa` and `f1` (of the rarest class) are gains too. With conformal sets (all strategies have
+them if the spec of `--learner` has `conformal`) a line has `coverage` and `single`, the shares of the records
+whose label is in their set and whose set has one class, `single_gain`, and `hits_gain`, the gain in sets that
+have the label alone. A seed thins data in the order of time,
 permutes data without an order and seeds generators. The default seeds, 21 to 25, are those of the protocol:
 choose nothing by them, take `--first-seed 1` to try something.
 """
@@ -21,17 +24,28 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from benchmarks.bounded_numbers import number_within
 from benchmarks.name_lists import add_name_lists
-from benchmarks.strategies.comparisons import Gains, Mean, accuracy, f1, kappa, last_fifth, points_between
+from benchmarks.strategies.comparisons import (
+    Gains,
+    Mean,
+    accuracy,
+    coverage,
+    f1,
+    kappa,
+    last_fifth,
+    points_between,
+    single_hits,
+    single_sets,
+)
 from benchmarks.strategies.laboratory import Draw, Results, Trial, perform
 from benchmarks.strategies.options import label_limit, strategy_names
 from benchmarks.strategies.points import RANDOM
 from benchmarks.strategies.protocol import POINTS
-from benchmarks.strategies.runs import ALL_LABELS, STRATEGIES, Setting, learner_of
+from benchmarks.strategies.runs import ALL_LABELS, STRATEGIES, Outcome, Setting, learner_of
 from benchmarks.strategies.streams import RARE, STREAMS
 from core.errors import GroveError
 from topics.errors import DatasetError
@@ -131,11 +145,29 @@ def _lines(
             line |= {name: round(gains[name][stream].value, 3) for name in ("last_fifth", "kappa", "f1")}
             line |= {"asked": round(Mean.of([run.asked for run in of]).value, 5)}
             line |= {"refused": round(Mean.of([run.refused for run in of]).value, 5)}
+            line |= _of_sets(stream, runs, randoms)
             yield json.dumps(line | {"seeds": len(of), "delay": setting.delay, "loss": setting.loss})
 
 
 def _rounded(error: float) -> float | None:
     return None if math.isnan(error) else round(error, 3)
+
+
+def _of_sets(
+    stream: str, runs: Mapping[str, Sequence[Outcome]], randoms: Mapping[str, Sequence[Outcome]]
+) -> dict[str, float | None]:
+    """Return the figures of the sets of a strategy on a stream; none if its models have no sets."""
+    if math.isnan(coverage(runs[stream][0])):
+        return {}
+    figures: dict[str, float | None] = {
+        name: round(Mean.of([measure(run) for run in runs[stream]]).value, 5)
+        for name, measure in (("coverage", coverage), ("single", single_sets), ("hits", single_hits))
+    }
+    if not math.isnan(coverage(randoms[stream][0])):
+        for name, measure in (("single", single_sets), ("hits", single_hits)):
+            gain = points_between(runs, randoms, measure).by_stream[stream]
+            figures |= {f"{name}_gain": round(gain.value, 3), f"{name}_se": _rounded(gain.error)}
+    return figures
 
 
 def _table(

@@ -93,3 +93,15 @@ def kappa(outcome: Outcome) -> float:
 
 def f1(outcome: Outcome) -> float:
     return outcome.measures.f1
+
+
+def coverage(outcome: Outcome) -> float:
+    return outcome.sets.coverage
+
+
+def single_sets(outcome: Outcome) -> float:
+    return outcome.sets.single
+
+
+def single_hits(outcome: Outcome) -> float:
+    return outcome.sets.hits

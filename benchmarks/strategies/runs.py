@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.datasets import Rows
-from benchmarks.strategies.measures import Measures, measures_of
+from benchmarks.strategies.measures import NO_SETS, Measures, Sets, measures_of, sets_of
 from core.errors import GroveError
 from core.model.model import Model
-from core.model_table import ON_REQUEST, ModelTable
+from core.model_table import NO_LABEL, ON_REQUEST, Answers, ModelTable
 from core.spec import Spec
 
 RUN: Final = 100
@@ -36,9 +36,12 @@ STRATEGIES: Final[dict[str, Any]] = {
     "ask": "ask",
     "ask, margin": {"name": "ask", "score": "margin"},
     "ask, leaf share": {"name": "ask", "score": "leaf_share"},
+    "set_size": "set_size",
     ALL_LABELS: "always",
 }
 """Query strategies as a spec writes them; the control is ``ask, leaf share``, one score for a whole leaf."""
+PUBLISHING: Final = ("calibration", "conformal")
+"""Parts of a spec that a learner may come with: its probabilities and sets."""
 
 
 @dataclass(frozen=True)
@@ -67,12 +70,14 @@ class Outcome(NamedTuple):
     """Share of the records at which the budget was closed."""
     covered: bool
     """Whether the 95 % interval of ``accuracy_unbiased`` covers the accuracy over all records."""
+    sets: Sets = NO_SETS
 
 
 def learner_of(text: str) -> str:
     """Return a learner (a name, or JSON) as JSON with its detector; both may also come as parts of a spec.
 
-    Raises GroveError for a text that is no learner.
+    The parts ``calibration`` and ``conformal`` of a spec stay. Raises GroveError for a text that is no
+    learner.
     """
     parsed: Any = text
     if text.lstrip().startswith(("{", '"')):
@@ -85,7 +90,8 @@ def learner_of(text: str) -> str:
     learner = body["learner"]
     name = learner.get("name") if isinstance(learner, dict) else learner
     spec = Spec.parse({"drift": "none" if name in OWN_DETECTORS else "ddm"} | body)
-    return json.dumps({"learner": spec.learner.to_dict(), "drift": spec.drift.to_dict()})
+    whole = spec.to_dict()
+    return json.dumps({part: whole[part] for part in ("learner", "drift", *PUBLISHING) if part in whole})
 
 
 def outcome(rows: Rows, setting: Setting, strategy: str, seed: int) -> Outcome:
@@ -100,17 +106,16 @@ def outcome(rows: Rows, setting: Setting, strategy: str, seed: int) -> Outcome:
     index = table.add(Model.create(Spec.parse(spec), rows.schema))
     came = rows.y.copy()
     came[np.random.default_rng(2000 + seed).random(len(came)) < setting.loss] = -1
-    prediction = answered(table, index, rows, came, setting.delay)
-    model, measures = table.model(index), measures_of(rows.y, prediction)
+    answers = answered(table, index, rows, came, setting.delay)
+    model, measures = table.model(index), measures_of(rows.y, answers.prediction)
     summary, evaluation, n = model.summary(), model.evaluation(), len(rows.y)
     covered = evaluation.accuracy_unbiased_low <= measures.accuracy <= evaluation.accuracy_unbiased_high
-    return Outcome(measures, summary.labels, summary.requests / n, summary.refused / n, covered)
+    sets = sets_of(rows.y, answers.probability, answers.report)
+    return Outcome(measures, summary.labels, summary.requests / n, summary.refused / n, covered, sets)
 
 
-def answered(
-    table: ModelTable, index: int, rows: Rows, came: npt.NDArray[np.int32], delay: int
-) -> npt.NDArray[np.int32]:
-    """Let the model answer all rows; return its predictions (int32[n]).
+def answered(table: ModelTable, index: int, rows: Rows, came: npt.NDArray[np.int32], delay: int) -> Answers:
+    """Let the model answer all rows; return the answers, without events.
 
     came: the labels as they arrive, int32[n], -1 for a lost label. With a delay d the label of row t is
     learned after row t + d was answered, and at most RUN rows later.
@@ -118,17 +123,17 @@ def answered(
     n = len(rows.y)
     models, weights = np.full(n, index), np.ones(n)
     if delay == 0:
-        return table.answer(models, rows.x, came, weights, ON_REQUEST).prediction
-    prediction, asked = np.full(n, -1, dtype=np.int32), np.zeros(n, dtype=np.bool_)
-    sampled, importance = np.zeros(n, dtype=np.int8), np.zeros(n)
-    unlabelled, learned, run = np.full(n, -1, dtype=np.int32), 0, min(RUN, delay)
+        return table.answer(models, rows.x, came, weights, ON_REQUEST)
+    answers = Answers.to(n, rows.classes, table.has_reports)
+    unlabelled, learned, run = np.full(n, NO_LABEL, dtype=np.int32), 0, min(RUN, delay)
     for begin in range(0, n, run):
         part = slice(begin, min(begin + run, n))
-        answers = table.answer(models[part], rows.x[part], unlabelled[part], weights[part])
-        prediction[part], asked[part] = answers.prediction, answers.asked
-        sampled[part], importance[part] = answers.sampled, answers.importance
+        of_part = table.answer(models[part], rows.x[part], unlabelled[part], weights[part])
+        for column in ("prediction", "probability", "asked", "sampled", "importance", "report"):
+            if getattr(answers, column) is not None:
+                getattr(answers, column)[part] = getattr(of_part, column)
         due = max(part.stop - delay, 0)
-        places = learned + np.flatnonzero(asked[learned:due] & (came[learned:due] >= 0))
+        places = learned + np.flatnonzero(answers.asked[learned:due] & (came[learned:due] >= 0))
         learned = due
         if len(places):
             table.learn(
@@ -136,9 +141,11 @@ def answered(
                 rows.x[places],
                 came[places],
                 weights[places],
-                prediction[places],
-                asked[places],
-                sampled[places],
-                importance[places],
+                answers.prediction[places],
+                answers.asked[places],
+                answers.sampled[places],
+                answers.importance[places],
+                answers.probability[places],
+                None if answers.report is None else answers.report[places],
             )
-    return prediction
+    return answers

@@ -15,7 +15,7 @@ from benchmarks.strategies import protocol, runs
 from benchmarks.strategies.__main__ import main
 from benchmarks.strategies.comparisons import Gains, Mean
 from benchmarks.strategies.laboratory import Draw, Trial, perform
-from benchmarks.strategies.measures import measures_of
+from benchmarks.strategies.measures import measures_of, sets_of
 from benchmarks.strategies.points import Covered, Paired, Savings, Spent, limit_for
 from benchmarks.strategies.runs import Setting, answered, learner_of
 from benchmarks.strategies.streams import COMMITTED, RARE, STREAMS, open_stream
@@ -109,10 +109,10 @@ def test_late_labels_are_learned_after_the_answers_that_they_are_late_for() -> N
     rows = open_stream("rbf", 1, 700)
     spec = {"learner": "naive-bayes", "query": "always"}
     table, index = model_of(spec, rows)
-    prediction = answered(table, index, rows, rows.y, 300)
+    prediction = answered(table, index, rows, rows.y, 300).prediction
     assert table.model(index).summary().labels == 400
     untrained, other = model_of(spec, rows)
-    answers = answered(untrained, other, rows, np.full(700, -1, dtype=np.int32), 0)
+    answers = answered(untrained, other, rows, np.full(700, -1, dtype=np.int32), 0).prediction
     assert np.array_equal(prediction[:300], answers[:300])
     assert not np.array_equal(prediction[300:], answers[300:])
     lost, at = model_of(spec, rows)
@@ -120,6 +120,29 @@ def test_late_labels_are_learned_after_the_answers_that_they_are_late_for() -> N
     answered(lost, at, rows, came, 0)
     assert lost.model(at).summary().labels == 350
     assert lost.model(at).summary().outstanding == 350
+
+
+@pytest.mark.parametrize("delay", [0, 200])
+def test_sets_follow_labels_that_come_at_once_or_late(delay: int) -> None:
+    rows = open_stream("waveform", 1, 3000)
+    table, index = model_of({"learner": "naive-bayes", "query": "set_size", "budget": {"limit": 0.3}}, rows)
+    answers = answered(table, index, rows, rows.y, delay)
+    assert answers.report is not None
+    sets = sets_of(rows.y[500:], answers.probability[500:], answers.report[500:])
+    assert sets.coverage == pytest.approx(0.9, abs=0.05)
+    assert sets.hits < sets.single < 1.0
+    judged = table.model(index).coverage()
+    assert judged is not None
+    assert judged.labels > 500
+
+
+def test_figures_of_sets_are_those_of_their_definition() -> None:
+    probability = np.array([[0.7, 0.3, 0.0], [0.5, 0.4, 0.1], [0.2, 0.1, 0.7], [0.0, 0.0, 0.0]])
+    report = np.full((4, 5), np.nan)
+    report[:3, 0], report[:3, 1] = (0.3, 0.6, 0.9), (2, 3, 3)  # thresholds, known classes
+    sets = sets_of(np.array([0, 1, 2, 0], dtype=np.int32), probability, report)
+    assert sets == (0.75, 0.25, 0.25), "{0}, {0, 1}, {0, 1, 2}, and an answer before the first label"
+    assert np.isnan(sets_of(np.array([0], dtype=np.int32), probability[:1], None)).all()
 
 
 def test_strategies_get_the_same_rows_and_lose_the_same_labels() -> None:
@@ -137,6 +160,22 @@ def test_a_learner_may_be_a_name_json_or_a_spec() -> None:
     assert json.loads(learner_of("arf"))["drift"]["name"] == "none"
     whole = json.loads(learner_of('{"learner": "h-tree", "drift": "none"}'))
     assert whole["drift"]["name"] == "none"
+
+
+def test_all_strategies_of_a_learner_may_have_sets(capsys: pytest.CaptureFixture[str]) -> None:
+    spec = '{"learner": "naive-bayes", "calibration": "platt", "conformal": {"alpha": 0.2}}'
+    assert json.loads(learner_of(spec))["conformal"]["alpha"] == 0.2
+    assert json.loads(learner_of(spec))["calibration"]["name"] == "platt"
+    arguments = ["--streams", "waveform", "--records", "2000", "--seeds", "2", "--processes", "1", "--json"]
+    assert main([*arguments, "--learner", spec, "--strategies", "random;set_size"]) == 0
+    lines = list(map(json.loads, capsys.readouterr().out.splitlines()))
+    assert [line["strategy"] for line in lines] == ["random", "set_size"]
+    assert all(0.6 < line["coverage"] < 0.95 and line["hits"] <= line["single"] for line in lines)
+    assert lines[0]["single_gain"] == 0.0 != lines[1]["single_gain"]
+    assert main([*arguments, "--learner", "naive-bayes", "--strategies", "set_size"]) == 0
+    lines = list(map(json.loads, capsys.readouterr().out.splitlines()))
+    assert "coverage" not in lines[0], "random has no sets"
+    assert "single" in lines[1] and "single_gain" not in lines[1]
 
 
 def point(name: str) -> Paired:
