@@ -135,15 +135,19 @@ class Spec:
 
     @staticmethod
     def parse(
-        source: str | bytes | dict[str, Any] | Spec | None = None, state_version: int = STATE_VERSION
+        source: str | bytes | dict[str, Any] | Spec | None = None, state_version: int | None = None
     ) -> Spec:
         """Return the spec of a JSON text, an object, a preset's name, or (None) the defaults.
 
-        ``state_version``: the state version of the release that wrote the spec. The spec keeps the meaning
-        that it had in that release.
+        ``state_version``: the state version of the release that stored the spec, which keeps the meaning that
+        it had in that release. None: the spec is not stored yet, and ``check_together`` applies.
         """
         if isinstance(source, Spec):
             return source
+        if state_version is None:
+            spec = Spec.parse(source, STATE_VERSION)
+            spec.check_together()
+            return spec
         if source is None:
             source = {}
         if isinstance(source, dict):
@@ -162,6 +166,12 @@ class Spec:
             msg = f"spec={text[:80]!r} must be a JSON object or the name of a learner without quotes"
             raise SpecError(msg)
         return _build(_shallow(body, state_version))
+
+    def check_together(self) -> None:
+        """Raise ParameterError for detectors whose parameters together keep them from their work."""
+        for detector in (self.drift, *dict(self.learner.plugins()).values()):
+            if isinstance(detector, Detector):
+                detector.check_together()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the spec with every parameter written out.

@@ -50,7 +50,7 @@ class Plugin(Calibrator):
 
     blocks: int = count(24, at_least=2, at_most=1000)
     """Most blocks of a class."""
-    prior: float = number(1.0, at_least=0.0)
+    prior: float = number(1.0, at_least=0.0, at_most=1e9)
     """Labels that the share of a block is worth."""
 
     def continues(self, before: Parameters) -> bool:

@@ -55,9 +55,9 @@ class Plugin(Calibrator):
     calibration by bin, but makes all answers of a bin equal. 200 bytes by class.
     """
 
-    beta: float = number(0.1, above=0.0, at_most=1.0)
+    beta: float = number(0.1, at_least=1e-6, at_most=1.0)
     """Newton steps are gradients divided by ``beta`` and the sum of squares; 0.1 is the paper's."""
-    prior: float = number(10.0, at_least=0.0)
+    prior: float = number(10.0, at_least=0.0, at_most=1e9)
     """Labels without error that each bin begins with."""
 
     def initial(self) -> tuple[float, ...]:

@@ -53,6 +53,13 @@ class Detector(Parameters):
                 msg = f"{lower}={least} must be at most {upper}={most}"
                 raise ParameterError(msg)
 
+    def check_together(self) -> None:
+        """Raise ParameterError for parameters with which the detector cannot do its work.
+
+        Only specs that are not stored yet are checked: release 0.1.0 accepted all of them, and models that
+        have them go on.
+        """
+
     def initial(self) -> tuple[float, ...]:
         """Return the state of a new model."""
         return ()

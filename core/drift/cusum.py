@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from core.drift.base import DRIFT, IN_CONTROL, Detector, clear
+from core.errors import ParameterError
 from core.kernels.jit import kernel
 from core.kernels.records import Record, word
 from core.layout.model import Floats
@@ -42,6 +43,12 @@ class Plugin(Detector):
     """Deviation from the mean that is ignored."""
     threshold: float = number(50.0, above=0.0)
     """Sum of deviations that is a drift."""
+
+    def check_together(self) -> None:
+        """Refuse a tolerance that no error exceeds."""
+        if self.tolerance >= 1.0:
+            msg = f"tolerance={self.tolerance} must be below 1: no error is so far above the mean; lower it"
+            raise ParameterError(msg)
 
     def initial(self) -> tuple[float, ...]:
         return (0.0,) * STATE_WORDS

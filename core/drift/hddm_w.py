@@ -8,6 +8,7 @@ from typing import ClassVar, Final
 
 from core.drift.base import DRIFT, IN_CONTROL, WARNING, Detector
 from core.drift.hddm_a import FALLS, IGNORED, RESTART
+from core.errors import ParameterError
 from core.kernels.jit import kernel
 from core.kernels.records import Record, word
 from core.layout.model import Floats
@@ -59,6 +60,19 @@ class Plugin(Detector):
     """Weight of a new input in the moving averages."""
     fall: str = choice("ignore", *FALLS)
     """Effect of a falling error rate: none, or the detector starts again, or there is a drift."""
+
+    def check_together(self) -> None:
+        """Refuse a weight with which the bound is above 1, the largest difference of two averages.
+
+        The sum of squared weights of a long average is weight / (2 - weight), that of a short one is larger.
+        """
+        most = 2.0 / (1.0 + math.log(1.0 / self.drift))
+        if self.weight >= most:
+            msg = (
+                f"weight={self.weight} must be below {most:.3g} with drift={self.drift}: no change of the "
+                "errors would be a drift; lower weight, or raise drift"
+            )
+            raise ParameterError(msg)
 
     def constants(self) -> tuple[float, ...]:
         """Return the parameters in the order of NUMBERS."""

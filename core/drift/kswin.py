@@ -81,6 +81,16 @@ class Plugin(Detector):
             msg = f"recent={self.recent} must be at most half of window={self.window}"
             raise ParameterError(msg)
 
+    def check_together(self) -> None:
+        """Refuse a confidence that samples of this size cannot reach."""
+        least = p_value(self.recent, self.recent)
+        if self.confidence < least:
+            msg = (
+                f"confidence={self.confidence} must be at least {least:.3g} with recent={self.recent}: no "
+                "difference of so few inputs is less likely; raise recent, or confidence"
+            )
+            raise ParameterError(msg)
+
     def constants(self) -> tuple[float, ...]:
         """Return the parameters in the order of NUMBERS."""
         sides = float(self.two_sided), float(self.keep_newer)

@@ -68,6 +68,19 @@ class Plugin(Detector):
             msg = "two_sided=True must be false with compat='moa': MOA's looks for rising error rates alone"
             raise ParameterError(msg)
 
+    def check_together(self) -> None:
+        """Refuse a memory with which no sum reaches the threshold.
+
+        Deviations are from -1 to 1. With a memory of m a sum is less than 2 / (1 - m) above its minimum.
+        """
+        reach = 2.0 / (1.0 - self.memory) if self.memory < 1.0 else math.inf
+        if self.threshold >= reach:
+            msg = (
+                f"threshold={self.threshold} must be below {reach:.4g} with memory={self.memory}: sums that "
+                "forget so fast never reach it; lower threshold, or raise memory"
+            )
+            raise ParameterError(msg)
+
     def constants(self) -> tuple[float, ...]:
         """Return the parameters in the order of NUMBERS."""
         return (*Detector.constants(self), float(self.compat == "moa"))

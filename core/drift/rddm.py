@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from core.drift.base import DRIFT, IN_CONTROL, WARNING, Detector
+from core.errors import ParameterError
 from core.kernels.jit import called, kernel
 from core.kernels.records import Record, word, words_after
 from core.layout.model import Floats
@@ -67,6 +68,20 @@ class Plugin(Detector):
     """Inputs that are kept for a new start: below `longest`, else a new start forgets nothing."""
     warnings: int = count(1400, at_least=1)
     """Inputs of a warning that are a drift."""
+
+    def check_together(self) -> None:
+        """Refuse a concept that is too long before it has the inputs that the level or a new start needs."""
+        for name, loss in (
+            ("stable", "a new start would forget nothing"),
+            ("warm_up", "no level could last"),
+        ):
+            least = getattr(self, name)
+            if self.longest <= least:
+                msg = (
+                    f"longest={self.longest} must be above {name}={least}, else {loss}; "
+                    f"raise it, or lower {name}"
+                )
+                raise ParameterError(msg)
 
     def continues(self, before: Parameters) -> bool:
         """Return whether a state means the same: it must have room for as many inputs."""

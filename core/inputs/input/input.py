@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
+from core.errors import ParameterError
 from core.inputs.base import InputDetector
 from core.inputs.input.distances import (
     HELLINGER,
@@ -104,6 +105,16 @@ class Plugin(InputDetector):
     """Probability that inputs which never change lead to any alarm, over all features and all time."""
     scores: bool = flag(False)
     """Whether the share and the class of the answers are watched, too. Both change while a model learns."""
+
+    def __post_init__(self) -> None:
+        """Check the parameters, separately and together."""
+        InputDetector.__post_init__(self)
+        if self.distance != "psi" and self.least > 1.0:
+            msg = (
+                f"least={self.least} must be at most 1 with distance={self.distance!r}, which is at most 1; "
+                "lower it, or take 'psi'"
+            )
+            raise ParameterError(msg)
 
     def words(self, dims: Dimensions) -> int:
         """Return the words of the counters and of a row for each feature that is watched."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from core.active.label_account import Account
 from core.spec import Spec
+from core.state_version import STATE_VERSION
 from streamapp.worker.task import counters
 from streamapp.worker.task.effects.effects import Effects, PredictionGroup
 from streamapp.worker.task.effects.replies import ROOT
@@ -184,7 +185,7 @@ def _account(task: Task, key: str | None) -> Account | None:
 
 
 def _explaining(spec: Spec) -> Spec:
-    return Spec.parse(spec.to_dict() | {"explain": True})
+    return Spec.parse(spec.to_dict() | {"explain": True}, STATE_VERSION)
 
 
 def _plain(predictions: Predictions) -> Predictions:

@@ -172,6 +172,7 @@ class Comparison:
         second.review(self._would_be)
         # The spec has the meaning that it would have today, under the settings of the worker.
         spec = replace(log.config, state_version=STATE_VERSION).spec(self._given)
+        spec.check_together()
         self._check_features(spec, "the spec")
         self._held = HeldSpec(self.key, spec, second)
         self._learn_spec()

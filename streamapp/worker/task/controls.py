@@ -25,7 +25,7 @@ from core.errors import GroveError
 from core.model.model import Model
 from core.schema.schema import Schema
 from core.spec import Spec, is_deep, too_deep
-from core.state_version import check_words
+from core.state_version import STATE_VERSION, check_words
 from streamapp.worker.task import counters
 from streamapp.worker.task.challenges.outcomes import By, Outcome, challenge_of, end
 from streamapp.worker.task.challenges.terms import MEMBERS as CHALLENGE_MEMBERS
@@ -323,8 +323,14 @@ class ControlsRun:
         if "spec" not in control.body:
             return default
         spec = self.state.config.spec(control.body["spec"])
+        self._check_together(spec)
         self.state.note_words(control.body["spec"])
         return spec
+
+    def _check_together(self, spec: Spec) -> None:
+        """Refuse a detector that cannot do its work; the journal of an older release may create one."""
+        if self.state.config.state_version == STATE_VERSION:
+            spec.check_together()
 
     def _changed(self, control: Control, spec: Spec) -> Spec:
         """Return a spec with the changes of a `configure` command."""
@@ -350,6 +356,8 @@ class ControlsRun:
             body[part] = {**old, **value} if same else value
             check_words({part: {**value, "name": name} if same else value}, version)
         changed = self.state.config.checked(Spec.parse(body, version))
+        if not changes.keys().isdisjoint(("drift", "learner")):
+            self._check_together(changed)
         self.state.note_words(changes)
         return changed
 

@@ -147,6 +147,30 @@ def test_memory_follows_a_change():
     assert answers[0] == pytest.approx(0.5, abs=0.01)
 
 
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"name": "platt", "beta": 1e-200}, "beta=1e-200 must be at least 1e-06"),
+        ({"name": "platt", "prior": 1e308}, "prior=1e\\+308 must be at most 1000000000.0"),
+        ({"name": "isotonic", "prior": 1e308}, "prior=1e\\+308 must be at most 1000000000.0"),
+    ],
+)
+def test_parameters_whose_squares_and_sums_are_no_numbers_are_refused(spec, message):
+    with pytest.raises(ParameterError, match=message):
+        Spec.parse({"calibration": spec})
+
+
+@pytest.mark.parametrize(
+    "spec", [{"name": "platt", "beta": 1e-6, "prior": 1e9}, {"name": "isotonic", "prior": 1e9}]
+)
+def test_the_largest_and_smallest_parameters_keep_it_sound(spec):
+    ours = Calibrator(**spec)
+    for share, label in ((0.0, 1.0), (1.0, 0.0), (0.5, 1.0)) * 5:
+        ours.learn(share, label, 10.0)
+        assert ours.problem == 0
+        assert all(0.0 <= ours.calibrated(one) <= 1.0 for one in (0.0, 0.5, 1.0))
+
+
 @pytest.mark.parametrize("value", ["none", "", True, {"beta": 0.2}, {"name": "none"}])
 def test_the_error_of_no_calibrator_names_null(value):
     with pytest.raises(ParameterError, match="must be null, 'isotonic', 'platt', or an object"):

@@ -91,8 +91,83 @@ def test_a_state_is_kept_if_it_means_the_same(before, after, holds):
         ({"name": "stepd", "window": 1001}, "window=1001 must be at most 1000"),
         ({"name": "rddm", "stable": 20_001}, "stable=20001 must be at most 20000"),
         ({"name": "seed", "merge_every": 255}, "merge_every=255 must be at most 254"),
+        (["none", {"name": "input", "least": 1.5}], "least=1.5 must be at most 1 with distance='ks'.*'psi'"),
+        (
+            ["none", {"name": "input", "least": 2, "distance": "hellinger"}],
+            "least=2.0 must be at most 1 with",
+        ),
     ],
 )
 def test_parameters_that_contradict_each_other_are_refused(spec, message):
     with pytest.raises(ParameterError, match=message):
         Spec.parse({"drift": spec})
+
+
+IDLE = [
+    (
+        {"name": "rddm", "longest": 5000},
+        "longest=5000 must be above stable=7000, .*raise it, or lower stable",
+    ),
+    ({"name": "rddm", "longest": 7000}, "longest=7000 must be above stable=7000"),
+    (
+        {"name": "rddm", "longest": 100, "stable": 50},
+        "longest=100 must be above warm_up=129, .* lower warm_up",
+    ),
+    ({"name": "hddm_w", "weight": 0.3}, "weight=0.3 must be below 0.253 with drift=0.001.*raise drift"),
+    ({"name": "hddm_w", "weight": 0.253, "fall": "drift"}, "weight=0.253 must be below 0.253 with"),
+    ({"name": "kswin", "recent": 3}, "confidence=0.005 must be at least 0.1 with recent=3.*raise recent"),
+    ({"name": "kswin", "confidence": 1e-20}, "confidence=1e-20 must be at least 1.69e-17 with recent=30"),
+    ({"name": "cusum", "tolerance": 1}, "tolerance=1.0 must be below 1.*lower it"),
+    (
+        {"name": "page_hinkley", "memory": 0.9},
+        "threshold=50.0 must be below 20 with memory=0.9.*raise memory",
+    ),
+]
+"""Detectors that release 0.1.0 accepted, and that do nothing or forget nothing."""
+
+
+@pytest.mark.parametrize(("spec", "message"), IDLE)
+def test_parameters_that_keep_a_detector_from_its_work_are_refused(spec, message):
+    with pytest.raises(ParameterError, match=message):
+        Spec.parse({"drift": spec})
+    with pytest.raises(ParameterError, match=message):
+        Spec.parse({"learner": {"name": "ufft", "drift": spec}})
+    assert Spec.parse({"drift": spec}, 9).drift.name == spec["name"], "of a stored model"
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"name": "rddm", "longest": 7001},
+        {"name": "rddm", "longest": 130, "stable": 129},
+        {"name": "hddm_w", "weight": 0.25},
+        {"name": "hddm_w", "weight": 0.9, "drift": 0.4, "warning": 0.5},
+        {"name": "kswin", "recent": 3, "confidence": 0.1},
+        {"name": "cusum", "tolerance": 0.99},
+        {"name": "page_hinkley", "memory": 0.97},
+        {"name": "page_hinkley", "memory": 1.0, "threshold": 1e6},
+        ["none", {"name": "input", "least": 1.5, "distance": "psi"}],
+    ],
+)
+def test_parameters_near_the_rules_are_accepted(spec):
+    Spec.parse({"drift": spec})
+
+
+@pytest.mark.parametrize(("spec", "_"), IDLE[3:8])
+def test_refused_detectors_raise_no_alarm_when_all_answers_become_wrong(spec, _):
+    level, _words = detector_of(Spec.parse({"drift": spec}, 9).drift)
+    assert all(level(error) != DRIFT for error in [0] * 3000 + [1] * 3000)
+
+
+@pytest.mark.parametrize("errors", [[0] * 3000 + [1] * 3000, [1] * 30 + [0] * 300 + [1] * 300])
+def test_a_sum_that_forgets_fast_does_not_reach_the_threshold(errors):
+    for memory, threshold in ((0.9, 20.0), (0.96, 50.0), (0.5, 4.0)):
+        spec = {"name": "page_hinkley", "memory": memory, "threshold": threshold}
+        level, _words = detector_of(Spec.parse({"drift": spec}, 9).drift)
+        assert all(level(error) != DRIFT for error in errors)
+
+
+@pytest.mark.parametrize("weight", [0.2, 0.24])
+def test_the_largest_weight_of_hddm_w_still_raises_an_alarm(weight):
+    level, _words = detector_of(Spec.parse({"drift": {"name": "hddm_w", "weight": weight}}).drift)
+    assert any(level(error) == DRIFT for error in [0] * 3000 + [1] * 3000)

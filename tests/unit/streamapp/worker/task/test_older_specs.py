@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from streamapp.worker.task.task import Task
 from streamapp.worker.task.task_config import TaskConfig
-from tests.topology.partition import ALWAYS, Partition, config
+from tests.topology.partition import ALWAYS, PARTITION, Partition, config
 
 OF_4 = replace(config({"drift": "adwin"}), state_version=4)
 SCHEMA = {"attributes": [{"name": "x"}], "classes": ["low", "high"]}
@@ -50,6 +51,38 @@ def test_behind_the_tail_new_models_have_the_defaults_of_today_and_old_ones_keep
 def test_a_configuration_says_nothing_of_its_state_version_which_the_record_around_it_has() -> None:
     assert TaskConfig.from_json(OF_4.to_json(), 4) == OF_4
     assert "state_version" not in OF_4.to_json()
+
+
+IDLE = {"name": "rddm", "longest": 5000}
+"""Release 0.1.0 accepted it: after 5,000 labels it starts again at each label, and forgets none."""
+
+
+def test_a_detector_that_cannot_do_its_work_is_refused_by_name_rule_and_remedy() -> None:
+    partition = Partition(config(ALWAYS))
+    partition.control("create", key="new", spec={"drift": IDLE}, schema=SCHEMA)
+    partition.control("create", key="other", spec={"drift": "rddm"}, schema=SCHEMA)
+    partition.control("configure", key="other", spec={"drift": {"longest": 6000, "stable": 6000}})
+    assert [letter.message.partition(", else")[0] for letter in partition.dead_letters] == [
+        "create: longest=5000 must be above stable=7000",
+        "configure: longest=6000 must be above stable=6000",
+    ]
+    assert partition.model("other").spec.drift.longest == 40_000
+
+
+def test_a_model_that_has_such_a_detector_already_goes_on() -> None:
+    of_9 = replace(config(ALWAYS | {"drift": IDLE}), state_version=9)
+    partition = Partition(of_9)
+    partition.instances({"id": "a", "features": {"x": 1.0}, "label": "low"}, key="old")
+    partition.control("create", key="also", spec={"drift": IDLE}, schema=SCHEMA)
+    units = list(partition.task.cut().units())
+    partition.task = Task.from_units(PARTITION, config(ALWAYS), None, units)
+    partition.instances({"id": "b", "features": {"x": 1.0}, "label": "high"}, key="old")
+    partition.control("configure", key="old", spec={"query": "random"})
+    assert partition.dead_letters == []
+    assert partition.model("old").spec.drift.longest == 5000
+    assert partition.model("old").summary().labels == 2
+    partition.control("configure", key="old", spec={"drift": {"warm_up": 200}})
+    assert len(partition.dead_letters) == 1, "its detector is changed, and has to make sense then"
 
 
 @pytest.mark.parametrize(("version", "dropped"), [(4, 36), (8, 36), (9, 39)])
