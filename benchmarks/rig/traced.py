@@ -210,10 +210,10 @@ def install_waits(trace: Trace) -> None:
         trace.end(AGENT)
         await process(self, *arguments, **options)
 
-    ConsumerThread._drain = traced_drain  # type: ignore[assignment, method-assign]
+    ConsumerThread._drain = traced_drain  # type: ignore[method-assign]
     PartitionHealth._send_and_record = traced_send  # type: ignore[method-assign]
-    Consumer._deliver = traced_deliver  # type: ignore[assignment, method-assign]
-    TaskManager.process = traced_process  # type: ignore[assignment, method-assign]
+    Consumer._deliver = traced_deliver  # type: ignore[method-assign]
+    TaskManager.process = traced_process  # type: ignore[method-assign]
 
 
 def means(text: str, first: float, last: float) -> tuple[dict[str, float], dict[str, dict[str, float]]]:

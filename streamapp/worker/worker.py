@@ -233,17 +233,19 @@ def create_manager(
     topic, noted with committed offsets.
     """
     names = TopicNames(settings.topics_prefix, features)
+    exactly_once = settings.processing_guarantee == "exactly_once"
+    answers = {names.instances: names.predictions} if exactly_once else {}
     return TaskManager(
         driver,
         pipeline,
-        Transactions(producer, names.journal, settings.application_id, partitions),
+        Transactions(producer, names.journal, settings.application_id, partitions, answers),
         restore,
         snapshots,
         metrics,
         health,
         topics=source_topics(names),
         commit_interval=settings.commit_interval_ms / 1000,
-        exactly_once=settings.processing_guarantee == "exactly_once",
+        exactly_once=exactly_once,
         commit_start=offset_reset(settings) == "latest",
         traces=traces,
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from typing import Any, Final
 
 from confluent_kafka import KafkaError as Codes
@@ -35,6 +35,12 @@ _NO_BROKER: Final = -1
 """The number under which attempts to find a leader are counted."""
 
 AddPartitions = Callable[[Sequence[Place]], Awaitable[None]]
+AddGroup = Callable[[str], Awaitable[None]]
+
+_STEPS: Final = frozenset({"add", "group"})
+"""Names of tasks that must be over before the transaction ends."""
+
+_UNUSED: Final = "unused"
 
 
 class BatchSender:
@@ -45,22 +51,28 @@ class BatchSender:
         brokers: BrokerConnections,
         transactional_id: str,
         add_partitions: AddPartitions,
+        add_group: AddGroup,
         failures: DeliveryFailures,
         acknowledged: Callable[[WrittenBatch], None],
         is_overdue: Callable[[], bool],
     ) -> None:
-        """`add_partitions` makes partitions a part of the transaction; `acknowledged` is called for each
-        batch that the broker has; `is_overdue`: whether there is no reason to wait for the brokers any
-        longer.
+        """`add_partitions` and `add_group` make partitions and a group a part of the transaction;
+        `acknowledged` is called for each batch that the broker has; `is_overdue`: whether there is no reason
+        to wait for the brokers any longer.
         """
         self._brokers = brokers
         self._id = transactional_id
         self._add_partitions = add_partitions
+        self._add_group = add_group
         self._failures = failures
         self._acknowledged = acknowledged
         self._is_overdue = is_overdue
         self._queues: dict[Place, deque[WrittenBatch]] = {}
         self._added: set[Place] = set()
+        self._expected: set[Place] = set()
+        """Partitions to be added that may have no batch yet."""
+        self._groups: set[str] = set()
+        """Groups that are a part of the transaction, or become one."""
         self._in_flight: set[Place] = set()
         self._unanswered: set[Place] = set()
         """Partitions with a batch of which an answer was lost: until a broker has the batch, another one may
@@ -87,6 +99,7 @@ class BatchSender:
         for task in self._tasks.values():  # look-ups: the batches that they were for are delivered
             task.cancel()
         self._queues, self._added, self._unanswered = {}, set(), set()
+        self._expected, self._groups = set(), set()
         self._attempts, self._outdated, self._reason = {}, set(), ""
         self.failure, self._is_stopped = None, False
         self._deadline = asyncio.get_running_loop().time() + seconds
@@ -98,8 +111,18 @@ class BatchSender:
 
     @property
     def has_partitions(self) -> bool:
-        """Whether a partition may be a part of the transaction."""
-        return bool(self._added) or "add" in self._tasks
+        """Whether a partition or a group may be a part of the transaction."""
+        return bool(self._added or self._groups) or "add" in self._tasks
+
+    def expect(self, places: Iterable[Place], group: str) -> None:
+        """Make partitions and a group a part of the transaction before there are batches and offsets."""
+        if self._is_stopped or self.failure is not None:
+            return
+        self._expected.update(places)
+        self._plan()
+        if group not in self._groups:
+            self._groups.add(group)
+            self._begin("group", self._add_group(group))
 
     def put(self, batches: Iterable[WrittenBatch]) -> None:
         """Send batches after those of the same partitions that were put before."""
@@ -107,16 +130,34 @@ class BatchSender:
             self._queues.setdefault((batch.topic, batch.partition), deque()).append(batch)
         self._plan()
 
-    async def added(self) -> None:
-        """Return when all partitions with batches are a part of the transaction; raise its failure."""
-        while "add" in self._tasks or not self._queues.keys() <= self._added:
+    async def added(self, group: str) -> None:
+        """Return when a group and all partitions with batches are a part of the transaction.
+
+        Raises its failure.
+        """
+        self.expect((), group)
+        while self._tasks.keys() & _STEPS or not self._queues.keys() <= self._added:
             await self._move()
 
     async def flush(self) -> None:
-        """Return when all batches are delivered; raise the failure of the transaction."""
-        while self._queues:
+        """Return when all batches are delivered and no step runs; raise the failure of the transaction."""
+        while self._queues or self._tasks.keys() & _STEPS:
             await self._move()
         self._raise_failure()
+
+    def end_unused(self, end: Coroutine[Any, Any, None]) -> None:
+        """Begin to end the transaction, which has neither batches nor offsets."""
+        self._begin(_UNUSED, end)
+
+    @property
+    def ends_unused(self) -> bool:
+        """Whether the end of an unused transaction is under way."""
+        return _UNUSED in self._tasks
+
+    async def unused_ended(self) -> None:
+        """Return when no such end is under way; raise its failure."""
+        while _UNUSED in self._tasks:
+            await self._move()
 
     async def stop(self, seconds: float) -> bool:
         """Send no more batches; return whether the brokers have answered all requests within `seconds`.
@@ -169,7 +210,8 @@ class BatchSender:
 
     def _begin_all(self) -> None:
         """Begin additions, look-ups, and a request to each broker without one."""
-        if self._is_stopped or self.failure is not None or not self._queues:
+        is_idle = not self._queues and self._expected <= self._added
+        if self._is_stopped or self.failure is not None or is_idle:
             return
         now = asyncio.get_running_loop().time()
         if now >= self._deadline:
@@ -182,7 +224,7 @@ class BatchSender:
             message = f"a transaction was not finished before the worker stopped: {self._reason}"
             self._fail(AbortedError(message))
             return
-        new = [place for place in self._queues if place not in self._added]
+        new = sorted((self._queues.keys() | self._expected) - self._added)
         if new and "add" not in self._tasks:
             self._begin("add", self._add(new))
         chosen: dict[int, list[WrittenBatch]] = {}

@@ -84,8 +84,13 @@ class CoordinatorSteps:
         self._missing_since = float("inf")
         """Time of the event loop since which a partition of the running step has been unknown."""
         self._calls = itertools.count(1)
-        self.call: int | None = None
-        """Number of the request whose answer a step waits for, or None."""
+        self._waiting: set[int] = set()
+        """Numbers of the requests whose answers steps wait for."""
+
+    @property
+    def call(self) -> int | None:
+        """Number of the oldest request whose answer a step waits for, or None."""
+        return min(self._waiting, default=None)
 
     def forget_coordinators(self) -> None:
         """Look up the coordinators again before the next step."""
@@ -109,6 +114,10 @@ class CoordinatorSteps:
         self._missing_since = float("inf")
         await self._step("AddPartitionsToTxn", AddPartitions(self._id, identity, places), seconds)
 
+    async def add_group(self, identity: ProducerIdentity, group: str, seconds: float) -> None:
+        """Make a group a part of the transaction, before any offset of it is sent."""
+        await self._step("AddOffsetsToTxn", AddOffsets(self._id, identity, group), seconds, group=group)
+
     async def send_offsets(
         self,
         identity: ProducerIdentity,
@@ -117,18 +126,15 @@ class CoordinatorSteps:
         seconds: float,
     ) -> None:
         """Make offsets a part of the transaction; AbortedError if the group has moved on."""
-        deadline = asyncio.get_running_loop().time() + seconds
-        await self._step("AddOffsetsToTxn", AddOffsets(self._id, identity, member.group), seconds)
         request = TxnOffsetCommit(self._id, identity, member, offsets)
-        remaining = deadline - asyncio.get_running_loop().time()
-        await self._step("TxnOffsetCommit", request, remaining, "group", member.group)
+        await self._step("TxnOffsetCommit", request, seconds, "group", group=member.group)
 
     async def end(self, identity: ProducerIdentity, *, committed: bool, seconds: float) -> None:
         """Commit or abort the transaction; after an UnfinishedError either may have happened."""
         await self._step("EndTxn", EndTxn(self._id, identity, committed=committed), seconds)
 
     async def _step(
-        self, step: str, request: Any, seconds: float, role: Role = "transaction", key: str = ""
+        self, step: str, request: Any, seconds: float, role: Role = "transaction", group: str = ""
     ) -> Any:
         """Return the answer of the coordinator once it has taken the step."""
         loop = asyncio.get_running_loop()
@@ -137,7 +143,7 @@ class CoordinatorSteps:
         while True:
             try:
                 async with asyncio.timeout_at(deadline):
-                    outcome = await self._attempt(step, request, role, key)
+                    outcome = await self._attempt(step, request, role, group)
             except TimeoutError:
                 raise self._unfinished(step, seconds, reason) from None
             if not isinstance(outcome, _Again):
@@ -155,13 +161,15 @@ class CoordinatorSteps:
             await asyncio.sleep(pause)
             pause *= 2
 
-    async def _attempt(self, step: str, request: Any, role: Role, key: str) -> Any:
+    async def _attempt(self, step: str, request: Any, role: Role, group: str) -> Any:
         """Return the answer of the coordinator, or _Again."""
-        self.call = next(self._calls)
+        number = next(self._calls)
+        self._waiting.add(number)
         of_places: dict[Place | None, int] = {}
         try:
             if role not in self._nodes:
-                self._nodes[role] = await self._brokers.coordinator(role, key or self._id)
+                name = group if role == "group" else self._id
+                self._nodes[role] = await self._brokers.coordinator(role, name)
             answer = await self._brokers.send(self._nodes[role], request, to_coordinator=True)
         except LostAnswerError as error:
             if self._nodes.pop(role, None) is not None:
@@ -175,7 +183,7 @@ class CoordinatorSteps:
             if step == "AddPartitionsToTxn":
                 self._check_existence(of_places)
         finally:
-            self.call = None
+            self._waiting.discard(number)
         verdict, code = verdict_on(step, codes)
         if verdict is Verdict.DONE:
             return answer
@@ -183,7 +191,7 @@ class CoordinatorSteps:
             self._nodes.pop(role, None)
         if verdict <= Verdict.LOOK_UP:
             return _Again(Codes(code).str(), REFUSED_PAUSE_S)
-        raise self._refused(step, verdict, code, key, [at for at, own in of_places.items() if own == code])
+        raise self._refused(step, verdict, code, group, [at for at, own in of_places.items() if own == code])
 
     def _check_existence(self, codes: Mapping[Place | None, int]) -> None:
         """Raise BrokerError if a partition has been unknown for too long."""

@@ -32,6 +32,11 @@ until the coordinator would abort the transaction.
 ABORT_S: Final = 5.0
 """The same for an abort, where waiting gains nothing: the next epoch ends the transaction, too."""
 
+UNUSED_S: Final = 5.0
+"""How long a transaction may be open without records or offsets. They follow within a commit interval, unless
+the partitions that they were expected of have left the worker.
+"""
+
 _LOSSES: Final = (UnfinishedError, FailedProducerError, FencedError)
 """Errors after which only a new identity can send more."""
 
@@ -63,13 +68,22 @@ class TransactionFlow:
         self._sequences: dict[Place, int] = {}
         self._is_lost = False  # the outcome of a step is unknown, or the identity is used up
         self._has_begun = False
+        self._is_used = False  # records of the transaction were written
+        self._is_committing = False
+        self._unused: asyncio.TimerHandle | None = None  # the time until it ends unused
         self._n_aborts = 0
         access = Access.of(kafka)
         self._brokers = BrokerConnections(kafka, topics)
         self._steps = CoordinatorSteps(self._brokers, transactional_id, timeout_ms, access, is_overdue)
         failures = DeliveryFailures(access)
         self._sender = BatchSender(
-            self._brokers, transactional_id, self._add, failures, offered.acknowledged, is_overdue
+            self._brokers,
+            transactional_id,
+            self._add,
+            self._add_group,
+            failures,
+            offered.acknowledged,
+            is_overdue,
         )
         self._failure: BrokerError | None = None
 
@@ -105,8 +119,39 @@ class TransactionFlow:
         self._is_lost = False
         self._sequences = {}
 
+    def expect(self, places: Collection[Place], group: str) -> None:
+        """Begin a transaction with these partitions and a group, whose records and offsets will follow.
+
+        Has no effect during another transaction's end. If nothing follows within UNUSED_S, the transaction is
+        ended: the coordinator would abort it later, and refuse the identity.
+        """
+        is_ending = self._is_committing or self._sender.ends_unused
+        if is_ending or self._identity == NOBODY or self.failure is not None:
+            return
+        self._begin()
+        self._sender.expect(places, group)
+        if self._unused is None:
+            self._unused = asyncio.get_running_loop().call_later(UNUSED_S, self._give_up_unused)
+
+    def _give_up_unused(self) -> None:
+        self._unused = None
+        if self._has_begun and not self._is_used and not self._is_committing and self.failure is None:
+            self._sender.end_unused(self._end_unused())
+
+    def _forget_unused(self) -> None:
+        if self._unused is not None:
+            self._unused.cancel()
+            self._unused = None
+
+    async def _end_unused(self) -> None:
+        await self._sender.flush()
+        await self._steps.end(self._identity, committed=True, seconds=STUCK_S)
+        self._has_begun = False
+
     def write_early(self) -> None:
         """Write and begin to send the offered records; a failure is kept."""
+        if self._sender.ends_unused:  # the commit writes them
+            return
         try:
             self._write_offered()
         except Exception as error:  # noqa: BLE001 - records that are taken and not written must not be forgotten
@@ -118,7 +163,12 @@ class TransactionFlow:
 
     async def commit(self, positions: Mapping[Place, OffsetToCommit], member: GroupMember | None) -> None:
         """Commit all offered records with positions of a group's member."""
-        await self._noted(self._commit(positions, member))
+        self._is_committing = True
+        self._forget_unused()
+        try:
+            await self._noted(self._commit(positions, member))
+        finally:
+            self._is_committing = False
 
     async def abort(self) -> None:
         """End the transaction at the coordinator, if that is certain to leave nothing behind.
@@ -126,6 +176,7 @@ class TransactionFlow:
         If a request is not answered, a broker may append its batch later. Only a new epoch keeps that batch
         out, and `open` brings one. AbortedError if the caller wants to end: there is no next epoch.
         """
+        self._forget_unused()
         is_answered = await self._sender.stop(ABORT_S) if self._has_begun else True
         is_lost = self._is_lost or not is_answered or isinstance(self._sender.failure, _LOSSES)
         has_begun, self._has_begun = self._has_begun, False
@@ -169,6 +220,9 @@ class TransactionFlow:
     async def _add(self, places: Sequence[Place]) -> None:
         await self._steps.add_partitions(self._identity, places, self._sender.seconds_left)
 
+    async def _add_group(self, group: str) -> None:
+        await self._steps.add_group(self._identity, group, self._sender.seconds_left)
+
     def _begin(self) -> None:
         if self._identity == NOBODY:
             message = f"transactional.id={self._id}: open must come before records and offsets"
@@ -176,6 +230,7 @@ class TransactionFlow:
         if not self._has_begun:
             self._sender.begin(self._timeout_s)
             self._has_begun = True
+            self._is_used = False
 
     def _write_offered(self) -> None:
         """Write the offered records as batches, and begin to send them."""
@@ -183,6 +238,7 @@ class TransactionFlow:
         if not runs:
             return
         self._begin()
+        self._is_used = True
         if self._sender.failure is not None:
             raise self._sender.failure
         identity = self._identity
@@ -195,6 +251,7 @@ class TransactionFlow:
 
     async def _flush(self) -> None:
         self._raise_failure()
+        await self._sender.unused_ended()
         self._write_offered()
         await self._sender.flush()
 
@@ -204,10 +261,11 @@ class TransactionFlow:
             raise self._failure
 
     async def _commit(self, positions: Mapping[Place, OffsetToCommit], member: GroupMember | None) -> None:
+        await self._sender.unused_ended()
         self._begin()
         self._write_offered()
         if positions and member is not None:
-            await self._sender.added()
+            await self._sender.added(member.group)
             await self._steps.send_offsets(self._identity, member, positions, self._sender.seconds_left)
         await self._flush()
         self._raise_failure()

@@ -95,6 +95,15 @@ class TransactionalProducer:
 
     # -- offering -------------------------------------------------------------------------------------------
 
+    def expect(self, places: Collection[Place], group: str) -> None:
+        """Prepare the next commit, of records for these partitions and of offsets of a group; never wait.
+
+        Partitions and group become a part of the transaction while the caller computes the records, so that
+        the commit has fewer steps.
+        """
+        if not self._is_closed:
+            self._loop.soon(lambda: self._flow.expect(places, group))
+
     def send_run(
         self,
         topic: str,

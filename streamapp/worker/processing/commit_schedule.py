@@ -47,7 +47,7 @@ class CommitSchedule:
         """`pipeline`: sends outputs; `interval`: seconds between commits; `exactly_once`: outputs are part of
         the transaction."""
         self._pipeline = pipeline
-        self._exactly_once = exactly_once
+        self.exactly_once = exactly_once
         self._interval = interval
         self._clock = clock
         self._held: list[Results] = []
@@ -88,7 +88,7 @@ class CommitSchedule:
         fetched with the instances. It waits for half an interval at most.
         """
         due = now if self.due is None else self.due
-        return self._exactly_once and is_followed and now < due + self.interval / 2
+        return self.exactly_once and is_followed and now < due + self.interval / 2
 
     def seconds_to_last_round(self, now: float, round_s: float) -> float:
         """Return how long the last round of runs before the next commit, of `round_s` seconds, may wait.
@@ -97,7 +97,7 @@ class CommitSchedule:
         records as possible are part of that commit, which begins when the round is over. Returns 0 if outputs
         are visible at once, or if the next commit would be due at once.
         """
-        if not self._exactly_once:
+        if not self.exactly_once:
             return 0.0
         self._last_round_s = min(round_s, self.interval / 2)
         if self.due is not None:
@@ -117,7 +117,7 @@ class CommitSchedule:
     def _passes(self, results: Results) -> bool:
         """Return whether outputs may be sent during a flush; else hold them."""
         n = len(results.run.raw)
-        if self._exactly_once or self._held or self._passed_records + n > MAX_PASSED_RECORDS:
+        if self.exactly_once or self._held or self._passed_records + n > MAX_PASSED_RECORDS:
             self._held.append(results)
             self._held_records += n
             self._held_bytes += results.size
@@ -150,7 +150,7 @@ class CommitSchedule:
         self._passed_records = 0
         self._flushed.clear()
         try:
-            await (transact() if self._exactly_once else run_blocking(self._pipeline.sender.flush))  # 3.
+            await (transact() if self.exactly_once else run_blocking(self._pipeline.sender.flush))  # 3.
         except BaseException:
             self.forget()
             raise
@@ -160,6 +160,6 @@ class CommitSchedule:
             self._flushed.set()
         if held:
             self._pipeline.send(held)
-        if not self._exactly_once:
+        if not self.exactly_once:
             await transact()  # 4. to 6.
         self.seconds = self._clock() - started

@@ -46,6 +46,7 @@ from streamapp.worker.snapshots.snapshot_writer import SnapshotWriter
 from streamapp.worker.snapshots.writer_protocols import TaskCut
 from streamapp.worker.task.sources import Positions, SourceName
 from streamapp.worker.transport.membership import Membership
+from streamapp.worker.transport.runs import Run
 from topics.errors import AbortedError, TopicsError
 
 if TYPE_CHECKING:
@@ -125,6 +126,14 @@ class Committer:
     def seconds_to_last_round(self, now: float, round_s: float) -> float:
         """Return how long a round of runs, which takes `round_s` seconds, may wait: see `CommitSchedule`."""
         return self.schedule.seconds_to_last_round(now, round_s)
+
+    def expect(self, runs: Sequence[Run]) -> None:
+        """Prepare the commit of runs that are about to be computed, exactly once.
+
+        At least once a commit delays no answer.
+        """
+        if self.schedule.exactly_once:
+            self._transactions.expect([(run.raw.topic, run.raw.partition) for run in runs])
 
     def commit_if_due(self, *, is_followed: bool = False) -> None:
         """Begin to commit if a commit is due and none is under way; called between two runs.

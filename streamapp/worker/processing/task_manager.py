@@ -200,6 +200,7 @@ class TaskManager:
             is_here = number in self.partitions and self.partitions[number] is here[number]
             return is_here and delivery.epoch == self._driver.epoch and not self.committer.failed
 
+        self.committer.expect([run for _, run in work])
         began = self._clock()
         outcomes = await self._pipeline.process(work, is_ours, STEP // len(delivery.runs))
         seconds = (self._clock() - began) / len(work)

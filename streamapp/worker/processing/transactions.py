@@ -7,8 +7,9 @@ out of the group: its transaction is aborted even if the worker has not noticed 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 from faust.types import TP
@@ -20,6 +21,8 @@ from streamapp.worker.journal.partition_count import count_headers
 from streamapp.worker.transport.membership import Membership
 from topics.clients.group_member import GroupMember
 from topics.producing.transactional_producer import TransactionalProducer
+
+NO_ANSWERS: Final[Mapping[str, str]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +36,25 @@ class Transaction:
 
 
 class Transactions:
-    """The transactions of a worker. All methods wait for the broker: call them in a thread."""
+    """The transactions of a worker. All methods but `expect` wait for the broker: call them in a thread."""
 
     def __init__(
-        self, producer: TransactionalProducer, journal: str, group: str, partitions: int | None = None
+        self,
+        producer: TransactionalProducer,
+        journal: str,
+        group: str,
+        partitions: int | None = None,
+        answers: Mapping[str, str] = NO_ANSWERS,
     ) -> None:
         """`journal`: the topic; `group`: the consumer group, whose offsets are committed; `partitions`:
-        number of partitions of each source topic, noted with the offsets and in the journal.
+        number of partitions of each source topic, noted with the offsets and in the journal; `answers`: the
+        topic of answers by source topic, if they are a part of the transactions.
         """
         self._producer = producer
         self._journal = journal
         self._group = group
         self._partitions = partitions
+        self._answers = answers
 
     @property
     def call(self) -> int | None:
@@ -54,6 +64,12 @@ class Transactions:
     def open(self) -> None:
         """End a transaction that a predecessor of the same name left open; called once for each client."""
         self._producer.open()
+
+    def expect(self, sources: Collection[tuple[str, int]]) -> None:
+        """Prepare the commit of runs of these topics and partitions, without waiting for the broker."""
+        places = [(self._journal, partition) for _, partition in sources]
+        places += [(self._answers[topic], number) for topic, number in sources if topic in self._answers]
+        self._producer.expect(places, self._group)
 
     def commit(self, transaction: Transaction) -> None:
         """Commit a transaction with everything that was sent; AbortedError if it cannot be committed.

@@ -23,7 +23,7 @@ def batch(topic: str, partition: int, text: bytes = b"x") -> WrittenBatch:
     return WrittenBatch(topic, partition, 1, text)
 
 
-async def add_nothing(_: Sequence[Place]) -> None:
+async def add_nothing(_: Sequence[Place] | str) -> None:
     await asyncio.sleep(0)
 
 
@@ -34,7 +34,7 @@ def sender_of(
     add: Callable[[Sequence[Place]], Awaitable[None]] = add_nothing,
 ) -> BatchSender:
     failures = DeliveryFailures(Access.of({}))
-    return BatchSender(brokers, "id", add, failures, acknowledged.append, is_overdue)
+    return BatchSender(brokers, "id", add, add_nothing, failures, acknowledged.append, is_overdue)
 
 
 def run(
@@ -176,7 +176,7 @@ def test_records_that_are_not_delivered_in_time_abort_the_transaction() -> None:
 
 def test_a_stop_tells_whether_a_broker_may_still_append_a_batch() -> None:
     async def stopped(sender: BatchSender) -> bool:
-        await sender.added()
+        await sender.added("group")
         for _ in range(5):
             await asyncio.sleep(0)
         return await sender.stop(0.01)

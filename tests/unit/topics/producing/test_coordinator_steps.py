@@ -56,7 +56,11 @@ def test_an_identity_comes_from_the_coordinator() -> None:
 
 
 def test_offsets_go_to_both_coordinators() -> None:
-    result, sent = run({}, lambda steps: steps.send_offsets(IDENTITY, GroupMember("g"), OFFSETS, 30.0))
+    async def add_and_send(steps: CoordinatorSteps) -> None:
+        await steps.add_group(IDENTITY, "g", 30.0)
+        await steps.send_offsets(IDENTITY, GroupMember("g"), OFFSETS, 30.0)
+
+    result, sent = run({}, add_and_send)
     assert result is None
     assert sent == [(1, "AddOffsets"), (2, "TxnOffsetCommit")]
 
@@ -139,9 +143,13 @@ def test_a_member_that_its_group_refuses_aborts_the_transaction() -> None:
 
     for code in (KafkaError.ILLEGAL_GENERATION, KafkaError.UNKNOWN_MEMBER_ID, KafkaError.FENCED_INSTANCE_ID):
         assert type(run({"TxnOffsetCommit": [code]}, offsets)[0]) is AbortedError
-    result, _ = run({"TxnOffsetCommit": [KafkaError.GROUP_AUTHORIZATION_FAILED]}, offsets)
-    assert type(result) is AbortedError
-    assert "group 'g' must allow Read" in str(result)
+    denied = KafkaError.GROUP_AUTHORIZATION_FAILED
+    for result, _ in (
+        run({"TxnOffsetCommit": [denied]}, offsets),
+        run({"AddOffsets": [denied]}, lambda steps: steps.add_group(IDENTITY, "g", 30.0)),
+    ):
+        assert type(result) is AbortedError
+        assert "group 'g' must allow Read" in str(result)
 
 
 def test_a_timeout_that_the_brokers_refuse_has_a_remedy() -> None:

@@ -37,6 +37,14 @@ class Rig:
     def send(self, partition: int = 0, value: bytes = b"value") -> None:
         self.producer.send_run("a", partition, [value], [b"key"], [1])
 
+    def expect(self, *partitions: int) -> None:
+        self.producer.expect([("a", partition) for partition in partitions], "g")
+
+    def wait_for(self, *steps: str) -> None:
+        """Return when the brokers have got these steps at least."""
+        while not {*steps} <= {*self.steps}:
+            self.producer._loop.run(asyncio.sleep(0.001))
+
     @property
     def steps(self) -> list[str]:
         return [name for _, name, _ in self.brokers.steps]
@@ -275,3 +283,95 @@ def test_an_abort_ends_the_wait_of_another_thread_and_not_the_next_transaction(
     rig.send()
     rig.producer.commit()
     assert rig.sequences()[-1] == (2, 0)
+
+
+def test_a_commit_of_expected_partitions_has_two_steps(rig: Rig) -> None:
+    for _ in range(2):
+        rig.brokers.steps.clear()
+        rig.expect(0, 1)
+        rig.expect(1)
+        rig.wait_for("AddPartitions", "AddOffsets")
+        rig.send(0)
+        rig.producer.commit({("in", 0): 5}, GroupMember("g"))
+        assert rig.steps == ["AddPartitions", "AddOffsets", "TxnOffsetCommit", "EndTxn"]
+    rig.brokers.steps.clear()
+    rig.expect(0)
+    rig.wait_for("AddPartitions", "AddOffsets")
+    rig.send(0)
+    rig.send(2)
+    rig.producer.commit({("in", 0): 6}, GroupMember("g"))
+    assert rig.steps == ["AddPartitions", "AddOffsets", "AddPartitions", "TxnOffsetCommit", "EndTxn"]
+    assert rig.sequences() == [(1, 0), (1, 1), (1, 2), (1, 0)]
+
+
+def test_an_expected_transaction_of_which_nothing_follows_is_ended(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The coordinator would abort it after its time, and refuse the identity."""
+    monkeypatch.setattr(transaction_flow, "UNUSED_S", 0.0)
+    rig.script["EndTxn"] = [KafkaError.COORDINATOR_LOAD_IN_PROGRESS] * 3
+    rig.expect(0)
+    rig.wait_for("EndTxn")
+    rig.send()  # while the end is under way
+    rig.producer.hand_over()
+    rig.producer.commit()
+    opened = ["AddPartitions", "AddOffsets"]
+    assert rig.steps == [*opened, *["EndTxn"] * 4, "AddPartitions", "EndTxn"]
+    assert rig.sequences() == [(1, 0)]
+
+
+def test_an_expected_transaction_with_records_is_ended_by_its_commit_alone(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else records would count without the offsets."""
+    monkeypatch.setattr(transaction_flow, "UNUSED_S", 0.02)
+    monkeypatch.setattr(transactional_producer, "EARLY_BYTES", 0)
+    rig.expect(0)
+    rig.send()
+    rig.producer.flush()
+    rig.producer._loop.run(asyncio.sleep(0.05))  # the time is over
+    assert "EndTxn" not in rig.steps
+    rig.producer.commit({("in", 0): 5}, GroupMember("g"))
+    assert rig.steps == ["AddPartitions", "AddOffsets", "TxnOffsetCommit", "EndTxn"]
+
+
+@pytest.mark.parametrize("step", ["AddPartitions", "AddOffsets", "EndTxn"])
+def test_a_refused_expectation_is_a_reason_to_abort(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    monkeypatch.setattr(transaction_flow, "UNUSED_S", 0.0)
+    rig.script[step] = [KafkaError.INVALID_PRODUCER_ID_MAPPING]
+    rig.expect(0)
+    rig.wait_for(step)
+    with pytest.raises(AbortedError):
+        rig.producer.commit({("in", 0): 5}, GroupMember("g"))
+    rig.producer.abort()
+    rig.producer.open()
+    rig.expect(0)
+    rig.send()
+    rig.producer.commit({("in", 0): 5}, GroupMember("g"))
+    assert rig.sequences() == [(2, 0)]
+
+
+def test_a_step_that_may_come_after_an_abort_is_kept_out_by_a_new_epoch(rig: Rig) -> None:
+    """With the same epoch it would begin a transaction that nobody ends."""
+    rig.script["AddOffsets"] = [SILENT]
+    rig.expect(0)
+    rig.wait_for("AddOffsets")
+    rig.producer.abort()
+    rig.expect(0)
+    rig.producer.open()
+    assert rig.steps == ["AddPartitions", "AddOffsets", "InitProducerId"]
+
+
+def test_nothing_is_expected_while_a_transaction_ends(rig: Rig) -> None:
+    rig.script["EndTxn"] = [KafkaError.COORDINATOR_LOAD_IN_PROGRESS] * 3
+    rig.send()
+    committing = threading.Thread(target=rig.producer.commit)
+    committing.start()
+    rig.wait_for("EndTxn")
+    rig.expect(0)
+    committing.join()
+    assert rig.steps == ["AddPartitions", *["EndTxn"] * 4]
+    rig.expect(0)
+    rig.wait_for("AddOffsets")

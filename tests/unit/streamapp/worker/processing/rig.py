@@ -9,7 +9,7 @@ outputs see, which partition is stopped, whether the worker ends.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import pytest
@@ -71,6 +71,10 @@ class Kafka:
 
     def open(self) -> None:
         """No predecessor has left a transaction open."""
+
+    def expect(self, sources: Collection[tuple[str, int]]) -> None:
+        """A hint, without effect here."""
+        assert self.exactly_once
 
     def commit(self, transaction: Transaction) -> None:
         self.outputs.committing = self.exactly_once
