@@ -1,12 +1,14 @@
 """Commits of transactional producers, in sequence: milliseconds each, as JSON.
 
-    python -m benchmarks.transactions [--producers own librdkafka aiokafka --partitions 8 --outputs 480
-        --commits 100 --intervals 100 50 0 --backoffs 100 5 --turns 3]
+    python -m benchmarks.transactions [--producers own own-late librdkafka aiokafka --partitions 8
+        --outputs 480 --commits 100 --intervals 100 50 0 --backoffs 100 5 --round-ms 10 --turns 3]
 
 Commits what a worker commits with exactly-once, without a worker: `outputs` answers spread over the
 partitions, a record of the journal for each partition, and the offsets of a group. `own` is the worker's
 producer: one request to a broker for all partitions, as `aiokafka` sends it. `librdkafka` sends one for each.
-With interval 0, each transaction begins when the last one has ended.
+Before each commit is a pause of `--round-ms`, for the round whose answers are committed; `own` opens the
+transaction at its beginning, as a worker does, all others at the commit. With interval 0, the round begins
+when the last transaction has ended.
 
 `p50`, `p90`, `p99` and `mean` are of a whole commit, from the first record that is handed over. `offsets`,
 `flush` and `end` are medians of the parts: offsets are added while outputs are sent, and the flush waits for
@@ -48,12 +50,22 @@ class Turn:
     cpu_ms: float  # of each commit
 
 
-def turn(address: str, load: Load, producer: str, backoff_ms: int, interval_s: float, commits: int) -> Turn:
-    """Return how long each of `commits` commits took."""
+def turn(
+    address: str,
+    load: Load,
+    producer: str,
+    backoff_ms: int,
+    interval_s: float,
+    commits: int,
+    round_s: float = 0.0,
+) -> Turn:
+    """Return how long each of `commits` commits took, each after a round of `round_s` seconds."""
     sender = PRODUCERS[producer](address, load, f"bench-{uuid.uuid4().hex[:6]}", backoff_ms)
     whole: list[float] = []
     due, cpu = time.monotonic(), time.process_time()
     for number in range(1, commits + 1):
+        sender.expect()
+        time.sleep(round_s)  # the round is a part of what is measured
         began = time.perf_counter()
         sender.commit(number)
         whole.append(1e3 * (time.perf_counter() - began))
@@ -87,7 +99,15 @@ def rows(address: str, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
             for _ in range(options.turns):
                 for producer, backoff in product(options.producers, options.backoffs):
                     turns[producer, backoff].append(
-                        turn(address, load, producer, backoff, interval / 1e3, options.commits)
+                        turn(
+                            address,
+                            load,
+                            producer,
+                            backoff,
+                            interval / 1e3,
+                            options.commits,
+                            options.round_ms / 1e3,
+                        )
                     )
             for (producer, backoff), of_both in turns.items():
                 case = {"producer": producer, "partitions": partitions, "interval_ms": interval}
@@ -104,6 +124,7 @@ def main() -> None:
     parser.add_argument("--commits", type=int, default=100)
     parser.add_argument("--intervals", type=float, nargs="+", default=[100, 50, 0], help="ms")
     parser.add_argument("--backoffs", type=int, nargs="+", default=[100, 5], help="ms")
+    parser.add_argument("--round-ms", type=float, default=10.0, help="before each commit")
     parser.add_argument("--turns", type=int, default=3)
     options = parser.parse_args()
     logging.getLogger("aiokafka").setLevel(logging.ERROR)  # it warns of each batch that it sends again

@@ -55,7 +55,9 @@ def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 
 GRIDS = Path(__file__).with_name("grids.txt")
-"""Tests with many cases, and how many of them the gate runs: a test function and a number on each line."""
+"""Tests with many cases, and how many of them the gate runs: a test function, or a file, and a number on each
+line.
+"""
 
 SEED_VARIABLE = "GROVE_TEST_SEED"
 
@@ -77,21 +79,21 @@ def seed() -> str:
 
 
 def grids() -> dict[str, int]:
-    """Return how many cases of each listed test function the gate runs."""
+    """Return how many cases of each listed test function or file the gate runs."""
     lines = (line.split() for line in GRIDS.read_text().splitlines() if line and not line.startswith("#"))
     return {name: int(cases) for name, cases in lines}
 
 
 def sample_grids(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep a sample of the cases of each listed test, unless the tier is `all` or a case is named."""
+    """Keep a sample of the cases of each listed test or file, unless the tier is `all` or a case is named."""
     if config.getoption("--tier") == "all" or any("::" in argument for argument in config.args):
         return
     kept_of = grids()
     cases: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         name = item.nodeid.partition("[")[0]
-        if name in kept_of:
-            cases[name].append(item)
+        for listed in {name, name.partition("::")[0]} & kept_of.keys():
+            cases[listed].append(item)
     left = {item for name, members in cases.items() for item in sorted(members, key=_draw)[kept_of[name] :]}
     if left:
         config.hook.pytest_deselected(items=[item for item in items if item in left])

@@ -76,6 +76,9 @@ class Commits(Protocol):
 
     parts: Parts
 
+    def expect(self) -> None:
+        """Prepare the next commit while its records are computed, if the producer can."""
+
     def commit(self, number: int) -> None:
         """Send the records, and commit them with `number` as the offset of each partition."""
 
@@ -129,6 +132,11 @@ class OwnCommits:
 
         return timed
 
+    def expect(self) -> None:
+        names, partitions = self._load.names, range(self._load.partitions)
+        places = [(topic, number) for topic in (names.predictions, names.journal) for number in partitions]
+        self._producer.expect(places, self._member.group)
+
     def commit(self, number: int) -> None:
         load, journal, n = self._load, self._load.journal, self._load.partitions
         self._producer.send_run(load.names.predictions, load.places, *load.spans, [0] * len(load.values))
@@ -138,6 +146,13 @@ class OwnCommits:
 
     def close(self) -> None:
         self._producer.close()
+
+
+class LateCommits(OwnCommits):
+    """Commits of the same producer, which opens the transaction at the commit."""
+
+    def expect(self) -> None:
+        pass
 
 
 class LibrdkafkaCommits:
@@ -166,6 +181,9 @@ class LibrdkafkaCommits:
         )
         self._flush = measured(self._producer.flush, self.parts["flush"])
         self._end = measured(self._producer.commit_transaction, self.parts["end"])
+
+    def expect(self) -> None:
+        pass
 
     def commit(self, number: int) -> None:
         load, names, produce = self._load, self._load.names, self._producer.produce
@@ -209,6 +227,9 @@ class AiokafkaCommits:
         await producer.start()
         return producer
 
+    def expect(self) -> None:
+        pass
+
     def commit(self, number: int) -> None:
         self._loop.run_until_complete(self._commit(number))
 
@@ -246,6 +267,7 @@ class AiokafkaCommits:
 
 PRODUCERS: Final[dict[str, Producer]] = {
     "own": OwnCommits,
+    "own-late": LateCommits,
     "librdkafka": LibrdkafkaCommits,
     "aiokafka": AiokafkaCommits,
 }
