@@ -18,7 +18,7 @@ from core.spec import Spec
 
 RUN: Final = 100
 """Records that are answered between two arrivals of late labels, at most."""
-OWN_DETECTORS: Final = ("arf", "leveraging-bagging", "srp", "hat", "ufft")
+OWN_DETECTORS: Final = ("arf", "efhat", "hat", "leveraging-bagging", "sgbt", "srp", "ufft")
 """Learners that react to drift themselves; the others get DDM."""
 
 ALL_LABELS: Final = "all labels"

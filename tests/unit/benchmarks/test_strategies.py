@@ -157,7 +157,8 @@ def test_strategies_get_the_same_rows_and_lose_the_same_labels() -> None:
 def test_a_learner_may_be_a_name_json_or_a_spec() -> None:
     assert learner_of("h-tree") == learner_of('{"name": "h-tree"}') == learner_of('"h-tree"')
     assert json.loads(learner_of("h-tree"))["drift"]["name"] == "ddm"
-    assert json.loads(learner_of("arf"))["drift"]["name"] == "none"
+    for name in ("arf", "efhat", "sgbt"):
+        assert json.loads(learner_of(name))["drift"]["name"] == "none", "it reacts to drift itself"
     whole = json.loads(learner_of('{"learner": "h-tree", "drift": "none"}'))
     assert whole["drift"]["name"] == "none"
 
