@@ -38,7 +38,7 @@ AddPartitions = Callable[[Sequence[Place]], Awaitable[None]]
 AddGroup = Callable[[str], Awaitable[None]]
 
 _STEPS: Final = frozenset({"add", "group"})
-"""Names of tasks that must be over before the transaction ends."""
+"""Names of tasks that must be over before batches are sent, and before the transaction ends."""
 
 _UNUSED: Final = "unused"
 
@@ -209,7 +209,7 @@ class BatchSender:
             self._fail(AbortedError(f"transactional.id={self._id}: {error!r}"))
 
     def _begin_all(self) -> None:
-        """Begin additions, look-ups, and a request to each broker without one."""
+        """Begin to add partitions, or the requests for those that are added."""
         is_idle = not self._queues and self._expected <= self._added
         if self._is_stopped or self.failure is not None or is_idle:
             return
@@ -227,6 +227,13 @@ class BatchSender:
         new = sorted((self._queues.keys() | self._expected) - self._added)
         if new and "add" not in self._tasks:
             self._begin("add", self._add(new))
+        # A broker verifies batches at the coordinator, which refuses that while it writes a step. A request
+        # without the new partitions would hold up the one with them.
+        if not self._tasks.keys() & _STEPS:
+            self._begin_requests(now)
+
+    def _begin_requests(self, now: float) -> None:
+        """Begin look-ups, and a request to each broker without one."""
         chosen: dict[int, list[WrittenBatch]] = {}
         sizes: dict[int, int] = {}
         unled: set[str] = set()

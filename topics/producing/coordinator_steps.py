@@ -46,9 +46,11 @@ REFUSED_PAUSE_S: Final = 0.1
 the last transaction waits for that broker: a pause that outlasts this would stop all answers.
 """
 
+CONCURRENT_PAUSE_S: Final = 0.02
+"""The same while the coordinator still writes the end of the previous transaction."""
+
 UNUSUAL_S: Final = 1.0
 """How long a step may be refused before the log names it."""
-
 
 MISSING_S: Final = 30.0
 """How long a partition may be unknown to the coordinator: brokers learn of a new topic one after another."""
@@ -190,7 +192,8 @@ class CoordinatorSteps:
         if verdict is Verdict.LOOK_UP:
             self._nodes.pop(role, None)
         if verdict <= Verdict.LOOK_UP:
-            return _Again(Codes(code).str(), REFUSED_PAUSE_S)
+            is_busy = code == Codes.CONCURRENT_TRANSACTIONS
+            return _Again(Codes(code).str(), CONCURRENT_PAUSE_S if is_busy else REFUSED_PAUSE_S)
         raise self._refused(step, verdict, code, group, [at for at, own in of_places.items() if own == code])
 
     def _check_existence(self, codes: Mapping[Place | None, int]) -> None:

@@ -266,8 +266,11 @@ class TransactionFlow:
         self._write_offered()
         if positions and member is not None:
             await self._sender.added(member.group)
-            await self._steps.send_offsets(self._identity, member, positions, self._sender.seconds_left)
         await self._flush()
+        if positions and member is not None:
+            # Not at the same time: a broker verifies batches and offsets at the coordinator, and refuses one
+            # of both if they come together (KIP-890), which would be repeated after a pause.
+            await self._steps.send_offsets(self._identity, member, positions, self._sender.seconds_left)
         self._raise_failure()
         if positions or self._sender.has_partitions:
             await self._steps.end(self._identity, committed=True, seconds=STUCK_S)

@@ -38,6 +38,8 @@ class ScriptedBrokers(BrokerConnections):
         self.log: dict[Place, list[bytes]] = {}
         self.epoch = 0
         self._busy: set[int] = set()
+        self._adding = 0
+        """Steps that add something to the transaction, and are not answered."""
 
     def _next(self, name: Any) -> Any:
         return self.script[name].pop(0) if self.script.get(name) else 0
@@ -51,6 +53,7 @@ class ScriptedBrokers(BrokerConnections):
     async def send(self, node: int, request: Any, *, to_coordinator: bool = False) -> Any:
         if isinstance(request, Produce):
             assert node not in self._busy, "one request in flight"
+            assert not self._adding, "a broker refuses batches while something is added"
             self._busy.add(node)
             await asyncio.sleep(0)
             self._busy.discard(node)
@@ -58,9 +61,14 @@ class ScriptedBrokers(BrokerConnections):
         assert to_coordinator
         name = type(request).__name__
         self.steps.append((node, name, request._fields))
+        assert name != "TxnOffsetCommit" or not self._busy, "a broker refuses offsets that come with batches"
         code = self._next(name)
         if code == SILENT:
             await asyncio.Event().wait()
+        if name in ("AddPartitions", "AddOffsets"):
+            self._adding += 1
+            await asyncio.sleep(0)
+            self._adding -= 1
         if code == LOST:
             raise LostAnswerError(LOST)
         if name == "AddPartitions":

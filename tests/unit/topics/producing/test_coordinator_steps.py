@@ -85,8 +85,9 @@ def test_a_step_follows_its_coordinator(code: Any) -> None:
 @pytest.mark.parametrize(
     ("answer", "further"),
     [
-        (LOST, [0.16, 0.32, 0.64, 1.0, 1.0]),
-        (KafkaError.CONCURRENT_TRANSACTIONS, [0.1] * 5),  # as soon as a broker that goes away is gone
+        (LOST, [0.04, 0.08, 0.16, 0.32, 0.64, 1.0, 1.0]),
+        (KafkaError.NOT_COORDINATOR, [0.04, 0.08, *[0.1] * 5]),
+        (KafkaError.CONCURRENT_TRANSACTIONS, [0.02] * 7),  # as soon as a broker that goes away is gone
     ],
 )
 def test_pauses_double_up_to_the_longest(
@@ -99,7 +100,7 @@ def test_pauses_double_up_to_the_longest(
 
     monkeypatch.setattr(asyncio, "sleep", sleep)
     run({"EndTxn": [answer] * 10}, end)
-    assert pauses == [0.005, 0.01, 0.02, 0.04, 0.08, *further]
+    assert pauses == [0.005, 0.01, 0.02, *further]
 
 
 @pytest.mark.parametrize("answer", [SILENT, *([[KafkaError.CONCURRENT_TRANSACTIONS] * 100])])
