@@ -1,11 +1,11 @@
-"""Nanoseconds per record of producing: confluent-kafka's client, librdkafka by ctypes, our transactions.
+"""Nanoseconds per record of producing: confluent-kafka's client, librdkafka by ctypes, our own producers.
 
     python -m benchmarks.produce [--bootstrap HOST:PORT] [--records 200000] [--turns 3]
 
 Prints one JSON object: CPU of the producing thread, and of all threads of the process, each the median of the
 turns. It sends runs of 2,000 answers, as a worker does, as lists or as columns, without headers or with
-those that `output_headers=full` gives; the clients take turns. A worker's transactional producer is one of
-them, with one transaction for all records. Without an address a broker is started.
+those that `output_headers=full` gives; the clients take turns. Two of them are a worker's producers, the
+transactional one with one transaction for all records. Without an address a broker is started.
 """
 
 from __future__ import annotations
@@ -31,12 +31,14 @@ from topics.clients.sender import Sender
 from topics.codecs.compiled.text_columns import text_spans
 from topics.columns.records import Headers
 from topics.columns.spans import Spans
+from topics.producing.batch_producer import BatchProducer
+from topics.producing.idempotent.idempotent_producer import IdempotentProducer
 from topics.producing.transactional_producer import TransactionalProducer
 
 RUN = 2000
 PARTITIONS = 8
 KEYS = 64
-Producer = Sender | TransactionalProducer
+Producer = Sender | BatchProducer
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,7 @@ def measure(bootstrap: str, records: int, turns: int) -> dict[str, dict[str, int
         "confluent-kafka": Sender(kafka),
         "librdkafka": Sender(kafka, native=True),
         "own transactions": transactional,
+        "own deliveries": IdempotentProducer(kafka),
     }
     with a_topic(bootstrap) as topic:
         for turn in range(turns + 1):

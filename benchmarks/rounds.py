@@ -46,10 +46,10 @@ from streamapp.worker.task.task import Task
 from streamapp.worker.transport.fetched_columns import decode, decode_small
 from streamapp.worker.transport.rounds import together
 from streamapp.worker.transport.runs import FetchedColumns, Run, TimeOrder
-from topics.clients.sender import Sender
 from topics.columns.spans import RecordSpans
 from topics.definitions import TopicNames
 from topics.fetching.fetched_records import FetchedRecords
+from topics.producing.idempotent.idempotent_producer import IdempotentProducer
 
 NAMES = TopicNames("grove.")
 TOPIC = NAMES.instances
@@ -64,7 +64,7 @@ INSIDE: list[tuple[type, str, str]] = [
     (Encoder, "encode_runs", "encode"),
     (Pipeline, "_results", "journal step, results"),
     (Pipeline, "send", "hand over, count"),
-    (Sender, "hand_over", "hand over: client"),
+    (IdempotentProducer, "hand_over", "hand over: client"),
 ]
 """Methods whose time is a separate stage."""
 
@@ -91,8 +91,8 @@ class Partitions:
 
     def __init__(self, batches: list[list[bytes]], make: Callable[..., Pipeline] = Pipeline) -> None:
         limits = OutputLimits.of_catalogue(NAMES)
-        away = {"bootstrap.servers": f"127.0.0.1:{free_ports()}", "log_level": 0}
-        self.sender = Sender(away, native=True)
+        logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # there is no broker
+        self.sender = IdempotentProducer({"bootstrap.servers": f"127.0.0.1:{free_ports()}"})
         self._pipeline = make(Settings(), self.sender, Metrics(), partitions=len(batches), limits=limits)
         numbers = range(len(batches))
         self._tasks = [self._pipeline.new_task(number) for number in numbers]

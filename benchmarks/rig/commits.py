@@ -19,7 +19,6 @@ from aiokafka import TopicPartition as Place
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka import Producer as ConfluentProducer
 
-from streamapp.worker.outputs.senders import LINGER_MS
 from topics.clients.group_member import GroupMember
 from topics.clients.sender import BATCH_BYTES
 from topics.columns.spans import Ints64, Spans
@@ -27,6 +26,7 @@ from topics.definitions import TopicNames
 from topics.producing.transactional_producer import TIMEOUT_MS, TransactionalProducer
 
 KEYS: Final = 64
+LINGER_MS: Final = 0.5  # librdkafka's producer sends what is handed over in one call together
 _ANSWER: Final = '{"id":"3-%d","label":"1","probabilities":{"0":0.1834,"1":0.8166},"version":%d}'
 
 Parts = dict[str, list[float]]

@@ -33,10 +33,10 @@ from streamapp.worker.task.task_config import TaskConfig
 from streamapp.worker.transport.fetched_columns import decode
 from streamapp.worker.transport.runs import ReadAhead
 from topics.clients.partitioner import partition_of
-from topics.clients.sender import Sender
 from topics.codecs.avro.output_schemas import OUTPUTS
 from topics.codecs.frames.schema_ids import distinct_schema_ids
 from topics.fetching.fetched_records import FetchedRecords
+from topics.producing.idempotent.idempotent_producer import IdempotentProducer
 from topics.registry.registered_schema import RegisteredSchema
 
 BATCH_BYTES = 1 << 20
@@ -124,7 +124,7 @@ def _in_process(bench: Bench, rows: Rows, form: str, partitions: int) -> Stopwat
     tasks = [Task(partition, config) for partition in range(partitions)]
     is_avro = form == "avro"
     encoder = Encoder(bench.names, headers=bench.options.headers, schema_ids=OUTPUT_IDS if is_avro else None)
-    sender = Sender({"bootstrap.servers": bench.options.bootstrap}, native=True)
+    sender = IdempotentProducer({"bootstrap.servers": bench.options.bootstrap})
     watch, kernel = Stopwatch(), kernels.run
     gc.collect()
     gc.freeze()
@@ -145,7 +145,13 @@ def _in_process(bench: Bench, rows: Rows, form: str, partitions: int) -> Stopwat
 
 
 def _one_batch(
-    watch: Stopwatch, bench: Bench, encoder: Encoder, sender: Sender, task: Task, batch: bytes, is_avro: bool
+    watch: Stopwatch,
+    bench: Bench,
+    encoder: Encoder,
+    sender: IdempotentProducer,
+    task: Task,
+    batch: bytes,
+    is_avro: bool,
 ) -> None:
     topic, partition = bench.names.instances, task.partition
     position = task.next.get("instances", 0)

@@ -35,8 +35,8 @@ from streamapp.worker.processing.transactions import Transactions
 from streamapp.worker.transport.partition_health import PartitionHealth
 from topics.columns.records import RawRecords
 from topics.columns.spans import TIMESTAMP, Ints64
-from topics.producing.batch_sender import BatchSender
 from topics.producing.coordinator_steps import CoordinatorSteps
+from topics.producing.transaction_sender import TransactionSender
 
 Sums = defaultdict[int, list[float]]
 
@@ -175,7 +175,7 @@ def install(trace: Trace, source: str) -> None:
     trace.around(Committer, "_close", "commit: cut")
     trace.around(Transactions, "commit", "commit: in its thread")
     trace.around_async(CoordinatorSteps, "send_offsets", "commit: offsets")
-    trace.around_async(BatchSender, "flush", "commit: records")
+    trace.around_async(TransactionSender, "flush", "commit: records")
     trace.around_async(CoordinatorSteps, "end", "commit: end of the transaction")
 
 

@@ -40,7 +40,7 @@ def warm_kernels(*specs: Spec) -> float:
 
     importlib.import_module("core.model_table")
     importlib.import_module("core.learners.hoeffding.growth.revision")
-    importlib.import_module("topics.clients.produce")
+    importlib.import_module("topics.producing.batch_kernel")
     importlib.import_module("topics.codecs.json.compiled.requests")
     importlib.import_module("topics.codecs.json.compiled.rows")
     importlib.import_module("topics.codecs.compiled.answers")

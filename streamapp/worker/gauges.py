@@ -15,8 +15,7 @@ from streamapp.worker.processing.task_manager import TaskManager
 from streamapp.worker.snapshots.snapshot_writer import SnapshotWriter
 from streamapp.worker.task.models.eviction.model_memory import ModelMemory
 from streamapp.worker.transport.schema_gate import SchemaGate
-from topics.clients.sender import Sender
-from topics.producing.transactional_producer import TransactionalProducer
+from topics.producing.batch_producer import BatchProducer
 from topics.registry.known_schemas import KnownSchemas
 from topics.tokens.token_source import TokenSource
 
@@ -140,7 +139,7 @@ def task_gauges(manager: TaskManager) -> Iterator[Metric]:
     yield from model_gauges(scale for task in tasks for scale in task.models.scales())
 
 
-def sender_gauges(senders: Iterable[Sender | TransactionalProducer]) -> Iterator[Metric]:
+def sender_gauges(senders: Iterable[BatchProducer]) -> Iterator[Metric]:
     """Yield how much waits in the queues of the worker's producers."""
     yield gauge(
         "grove_producer_queued_records",

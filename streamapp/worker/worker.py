@@ -45,7 +45,7 @@ from streamapp.worker.observability.logs import configure_logs
 from streamapp.worker.observability.metrics import Metrics
 from streamapp.worker.outputs.record_sizes import OutputLimits
 from streamapp.worker.outputs.schema_registration import registered_schemas
-from streamapp.worker.outputs.senders import plain_sender, transactional_producer
+from streamapp.worker.outputs.senders import plain_producer, transactional_producer
 from streamapp.worker.processing.driver import Driver
 from streamapp.worker.processing.pipeline import Pipeline
 from streamapp.worker.processing.task_manager import TaskManager
@@ -109,7 +109,7 @@ def run_worker(settings: Settings) -> int:
         transactional = transactional_producer(settings, limits, instance, lambda: health.stopping)
         open_ahead(transactional)
         exactly_once = settings.processing_guarantee == "exactly_once"
-        outputs = transactional if exactly_once else plain_sender(settings, limits)
+        outputs = transactional if exactly_once else plain_producer(settings, limits, lambda: health.stopping)
         memory = ModelMemory(settings.models_max_bytes, directory.path)
         schemas = known_schemas(settings)
         app = create_app(settings, instance, features=features, partitions=partitions, schemas=schemas)
@@ -160,7 +160,7 @@ def run_worker(settings: Settings) -> int:
         try:
             return run_app(app, loop, health)
         finally:
-            # Everything that counts is flushed by now; else librdkafka would wait for a broker that is away.
+            # Everything that counts is flushed by now; else a producer would wait for a broker that is away.
             outputs.close()
             transactional.close()
             if telemetry is not None:

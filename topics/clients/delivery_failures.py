@@ -50,6 +50,25 @@ class DeliveryFailures:
             self.reason = f"{message.topic()}[{message.partition()}]: {self.explain(error, message.topic())}"
             self._reason_is_another = _blames_another(error)
 
+    def not_delivered(self, topic: str, partition: int, error: KafkaError, n: int) -> None:
+        """Note n records of a partition that were not delivered."""
+        self.failed += n
+        self.reason = self.reason or f"{topic}[{partition}]: {self.explain(error, topic)}"
+
+    @property
+    def is_any(self) -> bool:
+        """Whether a record was not delivered, or the client has ended."""
+        return self.fatal is not None or self.failed > 0
+
+    def check(self) -> None:
+        """Raise if any record could not be delivered."""
+        if self.fatal is not None:
+            raise self.fatal
+        if self.failed:
+            count = "1 record was" if self.failed == 1 else f"{self.failed} records were"
+            message = f"{count} not delivered; {self.reason}"
+            raise DeliveryError(message)
+
     def refused(self, topic: str, partition: int, value: bytes, failure: KafkaException) -> DeliveryError:
         """Return the error for a record that the client did not take; there is no later report of it."""
         cause = failure.args[0]

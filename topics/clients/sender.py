@@ -25,7 +25,7 @@ from topics.clients.native_producer import NativeProducer
 from topics.clients.offered import Offered, joined_where_small
 from topics.columns.records import Headers, Ints64
 from topics.definitions import BLOCK_BYTES
-from topics.errors import BrokerError, DeliveryError
+from topics.errors import BrokerError
 from topics.tokens.sign_in import wait_for_token
 
 logger = logging.getLogger(__name__)
@@ -266,12 +266,7 @@ class Sender:
 
     def check(self) -> None:
         """Raise if any record could not be delivered."""
-        if self._failures.fatal is not None:
-            raise self._failures.fatal
-        if self.failed:
-            count = "1 record was" if self.failed == 1 else f"{self.failed} records were"
-            message = f"{count} not delivered; {self._failures.reason}"
-            raise DeliveryError(message)
+        self._failures.check()
 
     def flush(self) -> None:
         """Return when everything is delivered; raise if a record cannot be delivered."""

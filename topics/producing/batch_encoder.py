@@ -71,15 +71,43 @@ class Run:
         of_headers = 0 if self.headers is None else self.headers.values.total
         return self.values.total + self.keys.total + of_headers
 
+    def copied(self) -> Run:
+        """Return the records in buffers that hold nothing else."""
+        headers = self.headers
+        if headers is not None:
+            own = headers.values[int(headers.first[0]) : int(headers.first[-1])]
+            name = headers.name[headers.first[0] : headers.first[-1]]
+            headers = HeaderColumns(headers.names, name, _copied(own), headers.first - headers.first[0])
+        return Run(self.partitions, _copied(self.values), _copied(self.keys), self.timestamps, headers)
 
-@dataclass(frozen=True, slots=True)
+    def where(self, records: Ints64) -> Run:
+        """Return the records with these numbers."""
+        return Run(
+            self.partitions[records],
+            self.values.where(records),
+            self.keys.where(records),
+            self.timestamps[records],
+            None if self.headers is None else self.headers.where(records),
+        )
+
+
+def _copied(column: Spans) -> Spans:
+    copy = Spans.of([*column])
+    return Spans(copy.buffer, copy.starts, copy.lengths)  # without the objects that it was made of
+
+
+@dataclass(slots=True)
 class WrittenBatch:
-    """A batch of records of one partition, as it is sent."""
+    """A batch of records of one partition, as it is sent.
+
+    It is never changed; `frozen` would make it three times as expensive.
+    """
 
     topic: str
     partition: int
     count: int  # number of records
     wire: bytes
+    deadline: float = float("inf")  # the time until which it must be delivered, by the event loop's clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +120,7 @@ class BatchForm:
     codec: int = NONE  # its number in the attributes of a batch
     is_transactional: bool = True
     level: int = -1  # of the compression; -1: the usual one of the codec
+    deadline: float = float("inf")  # of all batches that are written now
 
 
 def write_runs(
@@ -126,7 +155,7 @@ def write_runs(
         wire = out[start:end].tobytes()
         if form.codec != NONE:
             wire = compressed(wire, form.codec, form.level)
-        written.append(WrittenBatch(topic, places[at][1], count, wire))
+        written.append(WrittenBatch(topic, places[at][1], count, wire, form.deadline))
     return written
 
 
@@ -136,9 +165,14 @@ def compressed(wire: bytes, codec: int, level: int = -1) -> bytes:
     if len(records) >= len(wire) - HEAD_BYTES:
         return wire
     whole = bytearray(wire[:HEAD_BYTES] + records)
-    _LENGTH.pack_into(whole, _LENGTH_AT, len(whole) - COUNTED_FROM)
     (attributes,) = _ATTRIBUTES.unpack_from(whole, CHECKED_FROM)
     _ATTRIBUTES.pack_into(whole, CHECKED_FROM, attributes | codec)
+    return sealed(whole)
+
+
+def sealed(whole: bytearray) -> bytes:
+    """Return a changed batch, after its length and checksum are written."""
+    _LENGTH.pack_into(whole, _LENGTH_AT, len(whole) - COUNTED_FROM)
     checked = np.frombuffer(whole, dtype=np.uint8)
     _CHECKSUM.pack_into(whole, CRC_AT, crc32c(checked, CHECKED_FROM, len(whole), TABLES))
     return bytes(whole)

@@ -49,23 +49,41 @@ class RefusedLookUpError(Exception):
 class BrokerConnections:
     """Connections to the brokers of a cluster; to be used in one event loop."""
 
-    def __init__(self, kafka: Mapping[str, Any], topics: Collection[str] = ()) -> None:
+    def __init__(
+        self, kafka: Mapping[str, Any], topics: Collection[str] = (), request_ms: int = REQUEST_MS
+    ) -> None:
         """`kafka` holds client properties under librdkafka's names; `topics`: those whose metadata come
-        first, in place of the metadata of all topics.
+        first, in place of the metadata of all topics; a connection that leaves a request unanswered for
+        `request_ms`, or `socket.timeout.ms` if that is less, is closed.
         """
         self._topics = topics
         self._kafka = kafka
+        self._request_ms = request_ms
         self._client: AIOKafkaClient | None = None
         self._quiet_until: dict[int, float] = {}
         """Times of the event loop before which a broker gets no request, by its number."""
 
     async def open(self) -> None:
         """Connect to the first broker that answers, if not connected; raise LostAnswerError."""
-        if self._client is not None:
-            return
+        if self._client is None:
+            self._client = await self._connected()
+
+    async def reopen(self) -> None:
+        """Connect anew by the configured addresses, which may lead to other brokers; raise LostAnswerError.
+
+        After an error the former connections stay.
+        """
+        client = await self._connected()
+        former, self._client = self._client, client
+        if former is not None:
+            await former.close()
+
+    async def _connected(self) -> AIOKafkaClient:
         client = AIOKafkaClient(
             **connection_arguments(self._kafka),
-            request_timeout_ms=min(REQUEST_MS, int(self._kafka.get("socket.timeout.ms", REQUEST_MS))),
+            request_timeout_ms=min(
+                self._request_ms, int(self._kafka.get("socket.timeout.ms", self._request_ms))
+            ),
         )
         bound_frames(client, int(self._kafka.get("receive.message.max.bytes", MOST_BYTES)))
         try:
@@ -77,7 +95,7 @@ class BrokerConnections:
             await client.close()
             raise
         client._topics = set(self._topics)
-        self._client = client
+        return client
 
     async def close(self) -> None:
         """Close all connections; `open` opens new ones."""
@@ -127,23 +145,38 @@ class BrokerConnections:
         """Whether the brokers do not show the topic to this client."""
         return topic in self._opened.cluster.unauthorized_topics
 
-    async def look_up_leaders(self, topics: Iterable[str]) -> None:
-        """Request the metadata of these topics, too; a failure leaves the former metadata."""
+    def knows(self, place: Place) -> bool:
+        """Whether the partition was in the last metadata."""
+        topic, partition = place
+        return partition in (self._opened.cluster.partitions_for_topic(topic) or ())
+
+    def any_node(self) -> int | None:
+        """Return the number of a broker, if one is known."""
+        node = self._opened.get_random_node()
+        return None if node is None else int(node)
+
+    async def look_up_leaders(self, topics: Iterable[str]) -> bool:
+        """Request the metadata of these topics, too; a failure leaves the former metadata.
+
+        Return whether a broker has answered.
+        """
         client = self._opened
         client._topics = client._topics | set(topics)
-        await self.look_up_brokers()
+        return await self.look_up_brokers()
 
-    async def look_up_brokers(self) -> None:
-        """Request the metadata again; a failure leaves the former metadata.
+    async def look_up_brokers(self) -> bool:
+        """Request the metadata again; a failure leaves the former metadata. Return whether a broker has
+        answered.
 
         Not by `force_metadata_update`: topics that are added while aiokafka refreshes the metadata on its own
         would wait until `metadata.max.age.ms` is over again.
         """
         client = self._opened
         try:
-            await client._metadata_update(client.cluster, client._topics)
+            return bool(await client._metadata_update(client.cluster, client._topics))
         except _LOST as error:
             logger.debug("no new metadata: %s", error)
+            return False
 
     async def coordinator(self, role: Role, key: str) -> int:
         """Return the number of the broker that coordinates a transactional id or a group.
@@ -151,7 +184,7 @@ class BrokerConnections:
         Raises LostAnswerError and RefusedLookUpError.
         """
         client = self._opened
-        if client.get_random_node() is None:
+        if self.any_node() is None:
             await self.look_up_brokers()
             message = "no broker is known"
             raise LostAnswerError(message)

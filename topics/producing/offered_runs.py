@@ -31,16 +31,29 @@ class OfferedRuns:
         """Bytes of the buffers of these runs. They may be many times larger: keys of answers lie in the
         buffer of the fetched instances.
         """
+        self.n_kept_bytes = 0
+        """Bytes of runs that were taken and wait to be written."""
         self.n_records = 0
         """Number of offered records that the brokers have not acknowledged."""
 
     @property
     def is_full(self) -> bool:
         """Whether no more should be offered."""
-        return (
-            max(self.n_bytes, self.n_held_bytes) + self._n_written_bytes >= self._most_bytes
-            or self.n_records >= self._most_records
-        )
+        return self._n_waiting_bytes >= self._most_bytes or self.n_records >= self._most_records
+
+    @property
+    def has_room(self) -> bool:
+        """Whether at most half of what may wait for the brokers does."""
+        return self._n_waiting_bytes <= self._most_bytes / 2 and self.n_records <= self._most_records / 2
+
+    @property
+    def _n_waiting_bytes(self) -> int:
+        return max(self.n_bytes, self.n_held_bytes) + self.n_kept_bytes + self._n_written_bytes
+
+    @property
+    def has_runs(self) -> bool:
+        """Whether a run waits to be written."""
+        return bool(self._runs)
 
     @classmethod
     def of(cls, kafka: Mapping[str, Any]) -> OfferedRuns:
@@ -85,6 +98,18 @@ class OfferedRuns:
         with self._lock:
             self._n_written_bytes -= len(batch.wire)
             self.n_records -= batch.count
+
+    def settled(self, batches: Sequence[WrittenBatch]) -> None:
+        """Stop counting batches, which the brokers have, or which have failed."""
+        with self._lock:
+            self._n_written_bytes -= sum([len(batch.wire) for batch in batches])
+            self.n_records -= sum([batch.count for batch in batches])
+
+    def replaced(self, batch: WrittenBatch, parts: Sequence[WrittenBatch]) -> None:
+        """Count parts of a batch in its place."""
+        with self._lock:
+            self._n_written_bytes += sum(len(part.wire) for part in parts) - len(batch.wire)
+            self.n_records += sum(part.count for part in parts) - batch.count
 
     def clear(self) -> None:
         """Forget all runs and counts."""

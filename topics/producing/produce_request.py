@@ -6,10 +6,9 @@ Version 8, which brokers from Kafka 2.4 on have, reports the reason for a refuse
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from io import BytesIO
 from struct import Struct
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 from aiokafka.protocol.api import Request, RequestStruct, Response
 from aiokafka.protocol.types import Schema
@@ -27,12 +26,21 @@ _OUTCOME: Final = Struct(">ihqqq")
 """Partition, error code, first offset, time of appending, start of the log."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+_PLAIN_OUTCOME: Final = Struct(">ihqqqih")
+"""The same, number of refused records, length of the reason: an outcome ends here if they are 0 and -1."""
+
+
+class Outcome(NamedTuple):
     """The broker's answer for one partition."""
 
     code: int
     detail: str  # the broker's reason, often empty
+    records: tuple[
+        int, ...
+    ] = ()  # the places of the refused records in their batch, as far as they are given
+
+
+APPENDED: Final = Outcome(0, "")
 
 
 class _ProduceResponse8(Response):  # type: ignore[misc] # aiokafka has no types
@@ -53,13 +61,19 @@ class _ProduceResponse8(Response):  # type: ignore[misc] # aiokafka has no types
         for _ in range(fields.number(_INT)):
             topic = fields.text() or ""
             for _ in range(fields.number(_INT)):
-                partition, code, _, _, _ = fields.numbers(_OUTCOME)
-                reasons = []
+                partition, code, _, _, _, n_refused, size = fields.seen(_PLAIN_OUTCOME)
+                if n_refused == 0 and size < 0:
+                    fields.skip(_PLAIN_OUTCOME)
+                    outcomes[topic, partition] = Outcome(code, "") if code else APPENDED
+                    continue
+                fields.skip(_OUTCOME)
+                reasons, records = [], []
                 for _ in range(fields.number(_INT)):
-                    fields.number(_INT)  # the place of the record in its batch
+                    records.append(fields.number(_INT))
                     reasons.append(fields.text())
                 reasons.append(fields.text())
-                outcomes[topic, partition] = Outcome(code, next((text for text in reasons if text), ""))
+                detail = next((text for text in reasons if text), "")
+                outcomes[topic, partition] = Outcome(code, detail, tuple(records))
         return cls(outcomes, fields.number(_INT))
 
 
@@ -107,13 +121,16 @@ class _Fields:
         self._raw = raw
         self._at = 0
 
-    def numbers(self, layout: Struct) -> tuple[Any, ...]:
-        values = layout.unpack_from(self._raw, self._at)
+    def seen(self, layout: Struct) -> tuple[Any, ...]:
+        return layout.unpack_from(self._raw, self._at)
+
+    def skip(self, layout: Struct) -> None:
         self._at += layout.size
-        return values
 
     def number(self, layout: Struct) -> int:
-        return int(self.numbers(layout)[0])
+        (value,) = layout.unpack_from(self._raw, self._at)
+        self._at += layout.size
+        return int(value)
 
     def text(self) -> str | None:
         size = self.number(_SHORT)

@@ -13,13 +13,13 @@ from topics.clients.group_member import GroupMember
 from topics.clients.sender import BATCH_BYTES
 from topics.errors import AbortedError, BrokerError, FencedError
 from topics.producing.batch_encoder import BatchForm, WrittenBatch, write_runs
-from topics.producing.batch_sender import BatchSender
 from topics.producing.broker_connections import BrokerConnections, LostAnswerError
 from topics.producing.compression import codec_of
 from topics.producing.coordinator_steps import LONGEST_PAUSE_S, CoordinatorSteps
 from topics.producing.offered_runs import OfferedRuns
 from topics.producing.step_errors import FailedProducerError, UnfinishedError
 from topics.producing.transaction_requests import NOBODY, Place, ProducerIdentity
+from topics.producing.transaction_sender import TransactionSender
 from topics.producing.transactional_offsets import OffsetToCommit
 
 logger = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ class TransactionFlow:
         self._brokers = BrokerConnections(kafka, topics)
         self._steps = CoordinatorSteps(self._brokers, transactional_id, timeout_ms, access, is_overdue)
         failures = DeliveryFailures(access)
-        self._sender = BatchSender(
+        self._sender = TransactionSender(
             self._brokers,
             transactional_id,
             self._add,

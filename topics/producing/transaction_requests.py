@@ -35,7 +35,7 @@ _COMPACT: Final = CompactString("utf-8")
 
 @dataclass(frozen=True, slots=True)
 class ProducerIdentity:
-    """The id and epoch that a transaction coordinator gives to a transactional producer."""
+    """The id and epoch that brokers give to a producer."""
 
     producer: int = NO_PRODUCER
     epoch: int = NO_EPOCH
@@ -84,11 +84,14 @@ class _InitProducerId4(_InitProducerId3):
 
 
 class InitProducerId(Request[_InitProducerId3 | _InitProducerId4]):  # type: ignore[misc]
-    """Request an identity with a higher epoch, which ends the transactions of earlier producers of the id."""
+    """Request an identity with a higher epoch, which ends the transactions of earlier producers of the id.
+
+    Without a transactional id any broker gives a new producer id, with epoch 0.
+    """
 
     API_KEY = 22
 
-    def __init__(self, transactional_id: str, timeout_ms: int) -> None:
+    def __init__(self, transactional_id: str | None, timeout_ms: int) -> None:
         self._fields: tuple[Any, ...] = (transactional_id, timeout_ms, NOBODY.producer, NOBODY.epoch, {})
 
     def build(self, request_struct_class: type[Any]) -> Any:

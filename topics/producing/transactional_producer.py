@@ -8,25 +8,17 @@ Records wait for the commit, so that all of them go together; above `EARLY_BYTES
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import threading
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
-import numpy as np
-
 from topics.clients.group_member import GroupMember
-from topics.clients.offered import partition_of_each
 from topics.clients.sender import STOP_S
-from topics.columns.header_columns import HeaderColumns
-from topics.columns.records import Headers, Ints64
-from topics.columns.spans import Spans
 from topics.errors import AbortedError
 from topics.producing.batch_encoder import Run
+from topics.producing.batch_producer import BatchProducer
 from topics.producing.loop_thread import CLOSED, LoopThread
-from topics.producing.offered_runs import OfferedRuns
 from topics.producing.transaction_flow import TransactionFlow
 from topics.producing.transaction_requests import Place
 from topics.producing.transactional_offsets import OffsetToCommit
@@ -53,10 +45,10 @@ NO_OFFSETS: Final[Mapping[Place, int]] = {}
 NOTHING: Final[Mapping[Place, str]] = {}
 
 
-class TransactionalProducer:
+class TransactionalProducer(BatchProducer):
     """A producer whose records count only once their transaction is committed.
 
-    One thread offers records and never waits; other threads call the methods that wait for the brokers.
+    All methods raise AbortedError if the transaction cannot be committed any more.
     """
 
     def __init__(
@@ -73,15 +65,11 @@ class TransactionalProducer:
 
         Brokers are waited for, but only STOP_S seconds once `stopped()` is true.
         """
+        super().__init__(kafka, stopped)
         wait_for_token(kafka)
         self.transactional_id = transactional_id
         self.in_transaction = False
         self.is_open = False
-        self._stopped = stopped
-        self._give_up_at = float("inf")
-        self._offered = OfferedRuns.of(kafka)
-        self._gathers = False
-        self._is_closed = False
         self._flow = TransactionFlow(
             kafka, transactional_id, timeout_ms, self._offered, self.is_overdue, topics
         )
@@ -104,70 +92,16 @@ class TransactionalProducer:
         if not self._is_closed:
             self._loop.soon(lambda: self._flow.expect(places, group))
 
-    def send_run(
-        self,
-        topic: str,
-        partition: int | Ints64,
-        values: Sequence[bytes | None],
-        keys: Sequence[bytes | None],
-        timestamps: Sequence[int],
-        headers: Sequence[Headers] | None = None,
-    ) -> None:
-        """Offer records, and wait while the producer is full."""
-        self.offer_run(topic, partition, values, keys, timestamps, headers)
-        self.drain()
-
-    def offer_run(
-        self,
-        topic: str,
-        partition: int | Ints64,
-        values: Sequence[bytes | None],
-        keys: Sequence[bytes | None],
-        timestamps: Sequence[int],
-        headers: Sequence[Headers] | None = None,
-    ) -> None:
-        """Make records a part of the transaction, in order; never wait.
-
-        `partition`: one for all records, or int64[n]; `timestamps` in ms since the epoch, 0: now. Raises
-        AbortedError if the transaction cannot be committed any more, ValueError for columns that do not fit
-        together.
-        """
-        self.check()
-        times = np.asarray(timestamps, dtype=np.int64)
-        if not times.all():
-            times = np.where(times == 0, time.time_ns() // 1_000_000, times)
-        places = partition_of_each(partition, len(values))
-        named = None if headers is None else HeaderColumns.of(headers)
-        run = Run(places, Spans.of(values), Spans.of(keys), times, named)
+    def _take(self, topic: str, run: Run) -> None:
+        """Make records a part of the transaction."""
         self.in_transaction = True
         self._offered.offer(topic, run)
-        if not self._gathers:
-            self.hand_over()
-
-    @contextlib.contextmanager
-    def gathering(self) -> Iterator[None]:
-        """Keep records that are offered in this block for `hand_over`."""
-        former, self._gathers = self._gathers, True
-        try:
-            yield
-        finally:
-            self._gathers = former
 
     def hand_over(self) -> None:
         """Begin to send the offered records if they are many; never wait."""
         self.check()
         if self._offered.n_bytes >= EARLY_BYTES or self._offered.n_held_bytes >= HELD_BYTES:
             self._loop.soon(self._flow.write_early)
-
-    @property
-    def is_full(self) -> bool:
-        """Whether so many records wait for the brokers that no more should be offered."""
-        return self._offered.is_full
-
-    @property
-    def n_queued(self) -> int:
-        """Number of offered records that the brokers have not acknowledged."""
-        return self._offered.n_records
 
     def drain(self) -> None:
         """Return when the producer is not full; raise earlier failures."""
@@ -238,11 +172,3 @@ class TransactionalProducer:
             if not self._loop.close(self._flow.close(), STOP_S):
                 logger.warning("transactional.id=%s: connections did not close", self.transactional_id)
         self._offered.clear()  # not before: a commit that has just begun would count without its records
-
-    def is_overdue(self) -> bool:
-        """Whether the caller wants to end, and has waited for the broker long enough."""
-        if not self._stopped():
-            return False
-        now = time.monotonic()
-        self._give_up_at = min(self._give_up_at, now + STOP_S)
-        return now >= self._give_up_at

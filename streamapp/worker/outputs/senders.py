@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from streamapp.settings.clients import librdkafka_properties
 from streamapp.worker.outputs.record_sizes import OutputLimits
-from topics.clients.sender import BATCH_BYTES, Sender
+from topics.clients.sender import BATCH_BYTES
 from topics.definitions import TopicNames
+from topics.producing.idempotent.idempotent_producer import IdempotentProducer
 from topics.producing.transactional_producer import TransactionalProducer
 
 if TYPE_CHECKING:
     from streamapp.settings import Settings
 
 
-LINGER_MS: Final = 0.5
-"""The records of a run are handed over in one call, which takes less time: all of them wait for the last
-record of the run, and no run waits for the next.
-"""
-
-
-def plain_sender(settings: Settings, limits: OutputLimits) -> Sender:
-    """Return an idempotent producer, whose records are visible at once."""
-    return Sender(_properties(settings, limits), native=True)
+def plain_producer(
+    settings: Settings, limits: OutputLimits, stopped: Callable[[], bool] = lambda: False
+) -> IdempotentProducer:
+    """Return an idempotent producer, whose records are visible at once; `stopped`: whether the worker is
+    ending.
+    """
+    return IdempotentProducer(
+        _properties(settings, limits), stopped, topics=[TopicNames(settings.topics_prefix).predictions]
+    )
 
 
 def transactional_producer(
@@ -44,4 +45,4 @@ def _properties(settings: Settings, limits: OutputLimits) -> dict[str, Any]:
     batch = str(given.get("batch.size", BATCH_BYTES))
     # A topic refuses a batch above its max.message.bytes, however small the records in it are.
     limited = {"batch.size": min(int(batch), limits.batch)} if batch.isdecimal() else {}
-    return {"linger.ms": LINGER_MS, **given, **limited, "message.max.bytes": limits.producer}
+    return {**given, **limited, "message.max.bytes": limits.producer}

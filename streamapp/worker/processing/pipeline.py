@@ -48,11 +48,11 @@ from streamapp.worker.task.task import CODE, Task, TaskRun
 from streamapp.worker.task.task_config import TaskConfig
 from streamapp.worker.transport.runs import Run
 from topics.clients.partitioner import partition_of_new
-from topics.clients.sender import Sender
 from topics.codecs.compiled.keys import coded
 from topics.columns.records import Ints64, RawRecords
 from topics.columns.spans import TIMESTAMP
 from topics.definitions import TopicNames
+from topics.producing.batch_producer import BatchProducer
 
 logger = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ class Pipeline:
     def __init__(
         self,
         settings: Settings,
-        sender: Sender,
+        sender: BatchProducer,
         metrics: Metrics,
         *,
         partitions: int,

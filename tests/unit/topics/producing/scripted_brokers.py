@@ -20,7 +20,8 @@ LOST = "lost"
 SILENT = "silent"
 Script = dict[Any, list[Any]]
 """Codes, LOST (taken, but the answer is lost) or SILENT (never answered): by the place of batches, or by the
-name of a step. Everything beyond the script succeeds.
+name of a step; for batches also a code with the places of the refused records. Everything beyond the script
+succeeds.
 """
 
 
@@ -37,7 +38,12 @@ class ScriptedBrokers(BrokerConnections):
         self.steps: list[tuple[int, str, Any]] = []
         self.log: dict[Place, list[bytes]] = {}
         self.epoch = 0
-        self._busy: set[int] = set()
+        self.producer = 7
+        self.absent: set[Place] = set()
+        """Partitions that are in no metadata."""
+        self.lines: list[tuple[int, bool]] = []
+        self.n_opened = 0
+        self._busy: set[tuple[int, bool]] = set()
         self._adding = 0
         """Steps that add something to the transaction, and are not answered."""
 
@@ -45,20 +51,25 @@ class ScriptedBrokers(BrokerConnections):
         return self.script[name].pop(0) if self.script.get(name) else 0
 
     async def open(self) -> None:
-        pass
+        self.n_opened += 1
+
+    async def reopen(self) -> None:
+        self.n_opened += 1
 
     async def close(self) -> None:
         pass
 
     async def send(self, node: int, request: Any, *, to_coordinator: bool = False) -> Any:
         if isinstance(request, Produce):
-            assert node not in self._busy, "one request in flight"
+            line = node, to_coordinator
+            assert line not in self._busy, "one request in flight"
             assert not self._adding, "a broker refuses batches while something is added"
-            self._busy.add(node)
+            self._busy.add(line)
+            self.lines.append(line)
             await asyncio.sleep(0)
-            self._busy.discard(node)
+            self._busy.discard(line)
             return await self._append(node, request)
-        assert to_coordinator
+        assert to_coordinator or request._fields[0] is None, "any broker gives an id without transactions"
         name = type(request).__name__
         self.steps.append((node, name, request._fields))
         assert name != "TxnOffsetCommit" or not self._busy, "a broker refuses offsets that come with batches"
@@ -75,8 +86,11 @@ class ScriptedBrokers(BrokerConnections):
             places = [place for _, rows in request._fields[-1] for place in rows]
             return SimpleNamespace(topics=[("a", [(place, code) for place in places])])
         if name == "InitProducerId" and code == 0:
-            self.epoch += 1
-        return SimpleNamespace(error_code=code, producer_id=7, producer_epoch=self.epoch)
+            self.epoch += request._fields[0] is not None
+            self.producer += request._fields[0] is None
+        return SimpleNamespace(
+            error_code=code, producer_id=self.producer, producer_epoch=self.epoch, throttle_time_ms=0
+        )
 
     async def _append(self, node: int, request: Produce) -> Any:
         self.sent.append((node, [batch.wire for batch in request.batches]))
@@ -84,6 +98,10 @@ class ScriptedBrokers(BrokerConnections):
         for batch in request.batches:
             place = (batch.topic, batch.partition)
             code = self._next(place)
+            records: tuple[int, ...] = ()
+            if isinstance(code, tuple):
+                code, *refused = code
+                records = tuple(refused)
             if code == SILENT:
                 await asyncio.Event().wait()
             log = self.log.setdefault(place, [])
@@ -91,22 +109,29 @@ class ScriptedBrokers(BrokerConnections):
                 log.append(batch.wire)
             if code == LOST:
                 raise LostAnswerError(LOST)
-            outcomes[place] = Outcome(code, "")
+            outcomes[place] = Outcome(code, "", records)
         return SimpleNamespace(outcomes=outcomes, throttle_time_ms=0)
 
     def leader(self, place: Place) -> int | None:
         return self.leaders.get(place, [1])[0]
 
+    def knows(self, place: Place) -> bool:
+        return place not in self.absent
+
+    def any_node(self) -> int | None:
+        return 1
+
     def is_denied(self, topic: str) -> bool:
         return topic == "denied"
 
-    async def look_up_leaders(self, topics: Iterable[str]) -> None:
-        await self.look_up_brokers()
+    async def look_up_leaders(self, topics: Iterable[str]) -> bool:
+        return await self.look_up_brokers()
 
-    async def look_up_brokers(self) -> None:
+    async def look_up_brokers(self) -> bool:
         for nodes in self.leaders.values():
             if len(nodes) > 1:
                 nodes.pop(0)
+        return True
 
     async def coordinator(self, role: Role, key: str) -> int:
         code = self._next("FindCoordinator")

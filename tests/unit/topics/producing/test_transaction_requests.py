@@ -94,6 +94,6 @@ def test_a_produce_request_is_that_of_aiokafka() -> None:
     assert read.throttle_time_ms == 9
     assert read.outcomes == {
         ("a", 0): Outcome(0, ""),
-        ("a", 2): Outcome(87, "too early"),
-        ("b", 1): Outcome(10, "large"),
+        ("a", 2): Outcome(87, "too early", (0,)),
+        ("b", 1): Outcome(10, "large", (0,)),
     }

@@ -18,7 +18,7 @@ from topics.clients.group_member import GroupMember
 from topics.columns.spans import Spans
 from topics.errors import AbortedError, BrokerError, FencedError
 from topics.fetching.batches import HEAD
-from topics.producing import transaction_flow, transactional_producer
+from topics.producing import batch_producer, transaction_flow, transactional_producer
 from topics.producing.transactional_producer import TransactionalProducer
 
 
@@ -201,7 +201,7 @@ def test_an_abort_that_ends_nothing_before_a_stop_raises(rig: Rig, monkeypatch: 
     rig.producer.flush()
     with monkeypatch.context() as patched:
         patched.setattr(rig.producer, "_stopped", lambda: True)
-        patched.setattr(transactional_producer, "STOP_S", 0.0)
+        patched.setattr(batch_producer, "STOP_S", 0.0)
         with pytest.raises(AbortedError, match="not finished before the worker stopped"):
             rig.producer.commit()
         with pytest.raises(AbortedError, match="a transaction was not ended before the stop"):

@@ -14,18 +14,17 @@ from streamapp.worker.journal.entry import Step
 from streamapp.worker.observability.metrics import Metrics
 from streamapp.worker.outputs.encoder import Encoder
 from streamapp.worker.outputs.record_sizes import OutputLimits
-from streamapp.worker.outputs.senders import plain_sender
+from streamapp.worker.outputs.senders import plain_producer
 from streamapp.worker.processing.pipeline import Pipeline
 from streamapp.worker.processing.results import Results
 from streamapp.worker.reserved_ports import free_ports
 from streamapp.worker.task.effects.effects import Alert, DeadLetter, Effects, Origin, PredictionGroup
 from streamapp.worker.transport.runs import Run
-from topics.clients.native_producer import NativeProducer
-from topics.clients.sender import Sender
 from topics.codecs import decode_drift_alerts, decode_predictions
 from topics.columns.records import DriftAlert, Predictions, RawRecords
 from topics.definitions import TopicNames
 from topics.errors import DeliveryError, Reason
+from topics.producing.idempotent.idempotent_producer import IdempotentProducer
 
 NAMES = TopicNames("t.")
 LIMITS = OutputLimits.of_catalogue(NAMES)
@@ -44,13 +43,11 @@ def cluster() -> Iterator[str]:
     owner.flush(1)
 
 
-def sender_to(cluster: str, **kafka: Any) -> Sender:
-    sender = plain_sender(Settings(bootstrap_servers=cluster, kafka=kafka), LIMITS)
-    assert isinstance(sender._producer, NativeProducer), "a worker's"
-    return sender
+def sender_to(cluster: str, **kafka: Any) -> IdempotentProducer:
+    return plain_producer(Settings(bootstrap_servers=cluster, kafka=kafka), LIMITS)
 
 
-def send(sender: Sender, run: RawRecords, effects: Effects) -> None:
+def send(sender: IdempotentProducer, run: RawRecords, effects: Effects) -> None:
     pipeline = Pipeline(Settings(topics_prefix="t."), sender, Metrics(), partitions=4, limits=LIMITS)
     records = Encoder(NAMES).encode(run, effects)
     position = run.offsets[-1] + 1
@@ -182,7 +179,7 @@ def test_a_drift_alert_has_key_and_timestamp_of_the_record_that_raised_it(cluste
 
 
 def test_a_record_that_is_too_large_is_an_error_with_topic_and_partition(cluster: str) -> None:
-    sender = plain_sender(Settings(bootstrap_servers=cluster), OutputLimits({}, producer=2000))
+    sender = plain_producer(Settings(bootstrap_servers=cluster), OutputLimits({}, producer=2000))
     huge = DeadLetter(Origin("t.instances", 2, 1, NOW, b"k", bytes(5000), ()), Reason.NOT_JSON, "x")
     with pytest.raises(DeliveryError, match=r"t\.dead-letters\[2\]: .*too large"):
         send(sender, raw(1), Effects(dead_letters=[huge]))

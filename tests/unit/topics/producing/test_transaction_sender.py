@@ -15,8 +15,8 @@ from topics.clients.delivery_failures import DeliveryFailures
 from topics.errors import AbortedError, FencedError
 from topics.producing import batch_sender
 from topics.producing.batch_encoder import WrittenBatch
-from topics.producing.batch_sender import BatchSender
 from topics.producing.transaction_requests import Place
+from topics.producing.transaction_sender import TransactionSender
 
 
 def batch(topic: str, partition: int, text: bytes = b"x") -> WrittenBatch:
@@ -32,16 +32,16 @@ def sender_of(
     acknowledged: list[WrittenBatch],
     is_overdue: Callable[[], bool] = lambda: False,
     add: Callable[[Sequence[Place]], Awaitable[None]] = add_nothing,
-) -> BatchSender:
+) -> TransactionSender:
     failures = DeliveryFailures(Access.of({}))
-    return BatchSender(brokers, "id", add, add_nothing, failures, acknowledged.append, is_overdue)
+    return TransactionSender(brokers, "id", add, add_nothing, failures, acknowledged.append, is_overdue)
 
 
 def run(
     script: Script,
     batches: Sequence[WrittenBatch],
     leaders: dict[Place, list[int | None]] | None = None,
-    then: Callable[[BatchSender], Awaitable[Any]] = BatchSender.flush,
+    then: Callable[[TransactionSender], Awaitable[Any]] = TransactionSender.flush,
     seconds: float = 30.0,
     quiet: Sequence[int] = (),
 ) -> tuple[ScriptedBrokers, Any, list[WrittenBatch]]:
@@ -175,7 +175,7 @@ def test_records_that_are_not_delivered_in_time_abort_the_transaction() -> None:
 
 
 def test_a_stop_tells_whether_a_broker_may_still_append_a_batch() -> None:
-    async def stopped(sender: BatchSender) -> bool:
+    async def stopped(sender: TransactionSender) -> bool:
         await sender.added("group")
         for _ in range(5):
             await asyncio.sleep(0)
@@ -189,7 +189,7 @@ def test_a_stop_tells_whether_a_broker_may_still_append_a_batch() -> None:
 def test_a_lost_answer_counts_until_a_broker_has_the_batch() -> None:
     """The first request may still be on its way, whatever another leader answers to the second one."""
 
-    async def refused(sender: BatchSender) -> bool:
+    async def refused(sender: TransactionSender) -> bool:
         with pytest.raises(AbortedError, match="too large"):
             await sender.flush()
         return await sender.stop(0.01)
@@ -202,7 +202,7 @@ def test_a_lost_answer_counts_until_a_broker_has_the_batch() -> None:
 
 
 def test_a_stop_ends_the_wait_for_a_delivery() -> None:
-    async def given_up(sender: BatchSender) -> Any:
+    async def given_up(sender: TransactionSender) -> Any:
         waiting = asyncio.ensure_future(sender.flush())
         await asyncio.sleep(0.01)
         await sender.stop(0.01)
@@ -218,9 +218,9 @@ def test_a_look_up_that_goes_on_does_not_hinder_the_next_transaction() -> None:
     """The metadata may come by another way while a broker that is away is waited for."""
 
     class SlowBrokers(ScriptedBrokers):
-        async def look_up_brokers(self) -> None:
+        async def look_up_brokers(self) -> bool:
             await super().look_up_brokers()
-            await asyncio.Event().wait()
+            return await asyncio.Event().wait()
 
     leaders: dict[Place, list[int | None]] = {("a", 0): [1, 2]}
     brokers = SlowBrokers({("a", 0): [KafkaError.NOT_LEADER_FOR_PARTITION]}, leaders)

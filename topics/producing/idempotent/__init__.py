@@ -1,0 +1,1 @@
+"""Idempotent producing: records that count at once, by batches without a transaction."""
