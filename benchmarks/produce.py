@@ -1,4 +1,4 @@
-"""Nanoseconds per record of producing: confluent-kafka's client, librdkafka by ctypes, our own producers.
+"""Nanoseconds per record of producing: confluent-kafka's client and our own producers.
 
     python -m benchmarks.produce [--bootstrap HOST:PORT] [--records 200000] [--turns 3]
 
@@ -25,7 +25,7 @@ import numpy as np
 
 from streamapp.embedded.broker import EmbeddedBroker
 from streamapp.worker.outputs.outgoing_headers import FullHeaders
-from topics.clients import admin, librdkafka
+from topics.clients import admin
 from topics.clients.cluster import Cluster
 from topics.clients.sender import Sender
 from topics.codecs.compiled.text_columns import text_spans
@@ -110,7 +110,6 @@ def measure(bootstrap: str, records: int, turns: int) -> dict[str, dict[str, int
     transactional.open()
     senders: dict[str, Producer] = {
         "confluent-kafka": Sender(kafka),
-        "librdkafka": Sender(kafka, native=True),
         "own transactions": transactional,
         "own deliveries": IdempotentProducer(kafka),
     }
@@ -147,8 +146,6 @@ def main() -> None:
     parser.add_argument("--records", type=int, default=200_000)
     parser.add_argument("--turns", type=int, default=3)
     options = parser.parse_args()
-    if librdkafka.bound() is None:
-        raise SystemExit("librdkafka cannot be bound: there is nothing to compare")
     with contextlib.ExitStack() as stack:
         bootstrap = options.bootstrap or stack.enter_context(EmbeddedBroker()).bootstrap_servers
         print(json.dumps(measure(bootstrap, options.records, options.turns), indent=1))

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import ctypes
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from ctypes import CFUNCTYPE, POINTER, Structure, c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_p
 from typing import Any, Final
 
 import numpy as np
 from confluent_kafka import cimpl
 
+from core.kernels import jit
 from core.kernels.jit import kernel, words_at
-from topics.clients import librdkafka
-from topics.clients.produce import call
+from core.kernels.native import pointers
 from topics.columns.spans import NULL, ROWS, RecordSpans
 
 _CONSUMER: Final = 1  # rd_kafka_type_t
@@ -44,7 +44,12 @@ class _Position(Structure):
 
 
 _FUNCTIONS: Final[Mapping[str, tuple[Any, tuple[Any, ...]]]] = {
+    "conf_new": (c_void_p, ()),
+    "conf_set": (c_int, (c_void_p, c_char_p, c_char_p, c_char_p, c_size_t)),
     "new": (c_void_p, (c_int, c_void_p, c_char_p, c_size_t)),
+    "destroy": (None, (c_void_p,)),
+    "last_error": (c_int, ()),
+    "poll": (c_int, (c_void_p, c_int)),
     "assign": (c_int, (c_void_p, c_void_p)),
     "queue_get_consumer": (c_void_p, (c_void_p,)),
     "queue_destroy": (None, (c_void_p,)),
@@ -58,7 +63,7 @@ _FUNCTIONS: Final[Mapping[str, tuple[Any, tuple[Any, ...]]]] = {
     "message_headers": (c_int, (c_void_p, c_void_p)),
     "message_destroy": (None, (c_void_p,)),
 }
-"""Result and parameters of the functions that the product does not use, by name without `rd_kafka_`."""
+"""Result and parameters of each function, by its name without `rd_kafka_`."""
 
 
 class MessageQueue:
@@ -68,11 +73,7 @@ class MessageQueue:
         self, properties: Mapping[str, Any], topic: str, partitions: int, from_end: bool, most: int
     ) -> None:
         """`most`: messages that are read at once; `from_end`: begin after the records that exist."""
-        library = librdkafka.bound()
-        if library is None:
-            message = "librdkafka must be the version that the product binds"
-            raise RuntimeError(message)
-        self._library, self._functions = library, _bind()
+        self._functions = _bind()
         self._pointers, self._most = np.zeros(most, dtype=np.int64), most
         self.fetches = 0
         self._callback = _STATISTICS(self._on_statistics)
@@ -93,11 +94,11 @@ class MessageQueue:
         self._headers = np.zeros(1, dtype=np.int64)  # where librdkafka writes the place of a record's headers
 
     def _open(self, properties: Mapping[str, Any]) -> int:
-        library, text = self._library, ctypes.create_string_buffer(512)
-        conf = library.conf_new()
+        text = ctypes.create_string_buffer(512)
+        conf = self._functions["conf_new"]()
         for name, value in properties.items():
             plain = str(value).lower() if isinstance(value, bool) else str(value)
-            if library.conf_set(conf, name.encode(), plain.encode(), text, 512):
+            if self._functions["conf_set"](conf, name.encode(), plain.encode(), text, 512):
                 message = f"{name}={plain}: {text.value.decode()}"
                 raise RuntimeError(message)
         self._functions["conf_set_stats_cb"](conf, self._callback)
@@ -118,7 +119,7 @@ class MessageQueue:
             self._queue, timeout_ms, self._pointers.ctypes.data, self._most
         )
         if n < 0:
-            message = f"librdkafka's queue cannot be read: error {self._library.last_error()}"
+            message = f"librdkafka's queue cannot be read: error {self._functions['last_error']()}"
             raise RuntimeError(message)
         taken = self._pointers[:n]
         text = np.empty(total_bytes(taken), dtype=np.uint8)
@@ -131,12 +132,12 @@ class MessageQueue:
 
     def report(self) -> None:
         """Serve the reports that wait, and so bring `fetches` up to date."""
-        self._library.poll(self._client, 0)
+        self._functions["poll"](self._client, 0)
 
     def close(self) -> None:
         self._functions["queue_destroy"](self._queue)
         self._functions["consumer_close"](self._client)
-        self._library.destroy(self._client)
+        self._functions["destroy"](self._client)
 
 
 def _bind() -> dict[str, Any]:
@@ -145,6 +146,26 @@ def _bind() -> dict[str, Any]:
         functions[name] = getattr(library, f"rd_kafka_{name}")
         functions[name].restype, functions[name].argtypes = result, parameters
     return functions
+
+
+def _plain_call(function: int, first: int, second: int, third: int) -> int:
+    word = ctypes.c_int64
+    return int(CFUNCTYPE(word, word, word, word)(int(function))(int(first), int(second), int(third)))
+
+
+def _call(_typing: Any, _function: Any, _first: Any, _second: Any, _third: Any) -> Any:
+    word = pointers.types.int64
+    return word(word, word, word, word), _call_pointer
+
+
+def _call_pointer(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+    word = pointers.ir.IntType(64)
+    function = pointers.ir.FunctionType(word, [word, word, word]).as_pointer()
+    return builder.call(builder.inttoptr(arguments[0], function), arguments[1:])
+
+
+call: Callable[[Any, Any, Any, Any], Any] = _plain_call if jit.DISABLED else jit.intrinsic(_call)
+"""Call the C function at an address with three words; return its word."""
 
 
 @kernel("int64(int64[::1])")

@@ -114,7 +114,7 @@ FETCH, GATE, DECODE = "fetch: batches to columns", "schema ids, Avro only", "dec
 KERNEL, TASK = "task: kernels", "task: the rest"
 SCHEMA = RegisteredSchema(AVRO_ID, "AVRO", AVRO_SCHEMA)
 OUTPUT_IDS = dict.fromkeys(OUTPUTS, ANSWER_ID)  # nobody reads these outputs
-ENCODE, PRODUCE, CLIENT = "encode", "produce", "librdkafka's threads"
+ENCODE, PRODUCE, CLIENT = "encode", "produce", "the producer's thread"
 
 
 def _in_process(bench: Bench, rows: Rows, form: str, partitions: int) -> Stopwatch:

@@ -21,10 +21,7 @@ LIMIT = 5_000
 
 @pytest.mark.parametrize("compression", ["none", "lz4"])
 @pytest.mark.parametrize("headers", [0, 1, 60])
-@pytest.mark.parametrize("is_native", [False, True])
-def test_a_record_as_large_as_the_limit_is_taken(
-    broker: Broker, compression: str, headers: int, is_native: bool
-) -> None:
+def test_a_record_as_large_as_the_limit_is_taken(broker: Broker, compression: str, headers: int) -> None:
     kafka = {"bootstrap.servers": broker.bootstrap_servers}
     topic = f"sizes-{uuid.uuid4().hex[:8]}"
     made = NewTopic(topic, 1, 1, config={"max.message.bytes": str(LIMIT), "compression.type": "producer"})
@@ -32,8 +29,7 @@ def test_a_record_as_large_as_the_limit_is_taken(
     client.create_topics([made])[topic].result(PATIENCE)
     given = [(f"näme-{i}", os.urandom(20)) for i in range(headers)]
     room = LIMIT - record_bytes(b"key", b"", given)
-    properties = kafka | {"compression.type": compression, "message.max.bytes": LIMIT}
-    sender = Sender(properties, native=is_native)
+    sender = Sender(kafka | {"compression.type": compression, "message.max.bytes": LIMIT})
     values = [b"before", os.urandom(room), os.urandom(room), b"behind"]
     sender.send_run(topic, 0, values, [b"key"] * 4, [ms_ago(60), 0, ms_ago(60), 0], [given] * 4)
     sender.flush()

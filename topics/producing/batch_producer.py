@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from topics.clients.offered import partition_of_each
 from topics.clients.sender import STOP_S
 from topics.columns.header_columns import HeaderColumns
 from topics.columns.records import Headers, Ints64
@@ -63,7 +62,7 @@ class BatchProducer(ABC):
         times = np.asarray(timestamps, dtype=np.int64)
         if not times.all():
             times = np.where(times == 0, time.time_ns() // 1_000_000, times)
-        places = partition_of_each(partition, len(values))
+        places = np.full(len(values), partition, dtype=np.int64) if isinstance(partition, int) else partition
         named = None if headers is None else HeaderColumns.of(headers)
         self._take(topic, Run(places, Spans.of(values), Spans.of(keys), times, named))
         if not self._gathers:

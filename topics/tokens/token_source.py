@@ -1,8 +1,7 @@
 """Source of tokens: one in a process for each way to sign in, for all clients and threads.
 
     provider ──fetch──> TokenSource ──> confluent-kafka (calls it as `oauth_cb`)
-      (in its thread)        ├────────> librdkafka by ctypes (topics/clients/native_producer.py)
-                             ├────────> aiokafka (topics/fetching/connection.py)
+      (in its thread)        ├────────> aiokafka (topics/fetching/connection.py)
                              └────────> /readyz, metrics
 
 A thread renews the token before it ends. Ends are reckoned by monotonic time from the request on: a clock of

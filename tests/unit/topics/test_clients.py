@@ -35,19 +35,15 @@ def ask(kafka: dict[str, str]) -> Any:
     return cluster._complaint
 
 
-def send(kafka: dict[str, str], native: bool = False) -> Any:
-    sender = Sender(kafka, native=native)
+def send(kafka: dict[str, str]) -> Any:
+    sender = Sender(kafka)
     sender.send_run("topic", 0, [b"value"] * 10, [b"key"] * 10, [0] * 10)
     sender.close()
     assert sender.failed == 10, "what is given up is known"
     return sender._failures
 
 
-def send_natively(kafka: dict[str, str]) -> Any:
-    return send(kafka, True)
-
-
-@pytest.mark.parametrize("use", [ask, send, send_natively])
+@pytest.mark.parametrize("use", [ask, send])
 def test_a_client_whose_broker_is_away_is_gone_with_its_owner(
     use: Callable[[dict[str, str]], Any], kafka: dict[str, str]
 ) -> None:
@@ -60,10 +56,9 @@ def test_a_client_whose_broker_is_away_is_gone_with_its_owner(
     ("name", "value", "says"),
     [("commit.interval.ms", "1000", "commit.interval.ms"), ("acks", "some", "request.required.acks")],
 )
-@pytest.mark.parametrize("native", [False, True])
 def test_a_property_that_the_client_does_not_take_is_one_sentence(
-    kafka: dict[str, str], name: str, value: str, says: str, native: bool
+    kafka: dict[str, str], name: str, value: str, says: str
 ) -> None:
     with pytest.raises(BrokerError, match="the producer's properties are wrong") as caught:
-        Sender(kafka | {name: value}, native=native)
+        Sender(kafka | {name: value})
     assert says in str(caught.value)

@@ -1,6 +1,5 @@
 """A call of librdkafka that ends a client may hang; the process goes on without it, and says so."""
 
-import os
 import threading
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -10,8 +9,6 @@ import pytest
 
 from topics import client_calls
 from topics.client_calls import end_or_abandon
-from topics.clients import native_client
-from topics.clients.native_client import end_client
 from topics.clients.sender import Sender
 from topics.fetching.bounded_consumer import BoundedConsumer
 
@@ -50,16 +47,6 @@ def test_a_sender_closes(call: str, hang: Any, caplog: pytest.LogCaptureFixture)
     setattr(client, call, hang)
     sender.close()
     assert f"the producer: close {LEFT}" in caplog.text
-
-
-@pytest.mark.parametrize("call", ["purge", "topic_destroy", "destroy"])
-def test_a_native_client_ends(call: str, hang: Any, caplog: pytest.LogCaptureFixture) -> None:
-    names = ("purge", "topic_destroy", "destroy")
-    library: Any = SimpleNamespace(**{name: hang if name == call else lambda *_: None for name in names})
-    native_client._clients[0] = Any  # type: ignore[assignment]
-    end_client(library, 1, {"instances": 2}, 0, os.getpid())
-    assert f"the producer: the end of its client {LEFT}" in caplog.text
-    assert 0 not in native_client._clients, "its reports find no receiver any more"
 
 
 def test_a_consumer_closes(hang: Any, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,4 +1,4 @@
-"""Tokens of librdkafka's clients: each is asked of the source, and an error has the reason."""
+"""Tokens of confluent-kafka's clients: each is requested from the source, and an error has the reason."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import threading
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, Producer
 
 from streamapp.worker.reserved_ports import free_ports
 from tests.token_endpoint import TokenEndpoint, granted, refused
-from tests.unit.topics.clients.test_native_producer import OPENERS, Opener, Told, native
+from topics.clients.sender import Sender
+from topics.errors import TokenError
 from topics.tokens.oidc import Oidc
 from topics.tokens.token_source import TokenSource
 
@@ -50,26 +51,21 @@ class Asked(TokenSource):
             assert self.comes.wait_for(lambda: self.times >= times, 60), self.times
 
 
-@pytest.mark.parametrize("opener", OPENERS)
-def test_a_client_asks_the_source_for_each_token_before_the_last_one_ends(
-    opener: Opener, away: dict[str, Any]
-) -> None:
+def test_a_client_requests_each_token_before_the_last_one_ends(away: dict[str, Any]) -> None:
+    errors: list[KafkaError] = []
     with TokenEndpoint(granted(3)) as endpoint:
-        source, log = Asked(endpoint.url, {"tenant": "grove"}), Told()
-        client = opener(log, signing_in(source, away))
+        source = Asked(endpoint.url, {"tenant": "grove"})
+        client = Producer(signing_in(source, away) | {"error_cb": errors.append})
         source.wait_for(3)
         client.poll(0)
-        assert [error.str() for error in log.errors if error.code() == KafkaError._AUTHENTICATION] == []
+        assert [error.str() for error in errors if error.code() == KafkaError._AUTHENTICATION] == []
         del client
         source.close()
 
 
-def test_a_token_that_cannot_be_had_is_an_error_of_the_client_with_the_reason(away: dict[str, Any]) -> None:
+def test_a_sender_that_can_get_no_token_has_the_reason(away: dict[str, Any]) -> None:
     with TokenEndpoint(refused(401, "invalid_client")) as endpoint:
-        source, log = Asked(endpoint.url, {}), Told()
-        client = native(log, signing_in(source, away))
-        source.wait_for(2)
-        while not any("invalid_client" in error.str() for error in log.errors):
-            client.poll(1)
-        del client
+        source = Asked(endpoint.url, {})
+        with pytest.raises(TokenError, match="invalid_client"):
+            Sender(signing_in(source, away))
         source.close()

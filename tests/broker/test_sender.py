@@ -1,4 +1,4 @@
-"""A real broker sees no difference between librdkafka's own client and confluent-kafka's."""
+"""A real broker has the records that a sender was given, or the sender has an error."""
 
 from __future__ import annotations
 
@@ -6,30 +6,20 @@ import uuid
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
 from confluent_kafka.admin import NewTopic
 
 from tests.broker.kafka_log import read_topic
 from tests.conftest import Broker
 from topics.clients import admin
 from topics.clients.cluster import Cluster
-from topics.clients.native_producer import NativeProducer
 from topics.clients.sender import Sender
 from topics.columns.records import Headers
 from topics.errors import DeliveryError
 
 pytestmark = pytest.mark.broker
 
-CLIENTS: dict[str, bool] = {"confluent-kafka": False, "librdkafka": True}
-N = 3
 HEADERS: list[Headers] = [[("name", b"content")], [], [("name", None)]]
 LIMIT = 2000
-
-
-@pytest.fixture(params=CLIENTS)
-def native(request: pytest.FixtureRequest) -> bool:
-    """Give what makes a sender use one client or the other."""
-    return CLIENTS[request.param]
 
 
 @pytest.fixture
@@ -39,7 +29,7 @@ def kafka(broker: Broker) -> dict[str, Any]:
 
 @pytest.fixture
 def topic(kafka: dict[str, Any]) -> str:
-    name = f"native-{uuid.uuid4().hex[:8]}"
+    name = f"sender-{uuid.uuid4().hex[:8]}"
     cluster = Cluster(kafka)
     made = NewTopic(name, 2, 1, config={"max.message.bytes": str(LIMIT)})
     cluster.client.create_topics([made])[name].result()
@@ -47,9 +37,8 @@ def topic(kafka: dict[str, Any]) -> str:
     return name
 
 
-def test_records_are_seen_as_they_were_given(kafka: dict[str, Any], topic: str, native: bool) -> None:
-    sender = Sender(kafka, native=native)
-    assert isinstance(sender._producer, NativeProducer if native else Producer)
+def test_records_are_seen_as_they_were_given(kafka: dict[str, Any], topic: str) -> None:
+    sender = Sender(kafka)
     sender.send_run(topic, 1, [b"a", None, b""], [b"k", None, b""], [1, 2, 3], HEADERS)
     sender.flush()
     sender.close()
@@ -60,10 +49,10 @@ def test_records_are_seen_as_they_were_given(kafka: dict[str, Any], topic: str, 
     assert messages == [(b"a", b"k", 1, HEADERS[0]), (None, None, 2, None), (b"", b"", 3, HEADERS[2])]
 
 
-def test_a_record_that_the_topic_refuses_is_counted(kafka: dict[str, Any], topic: str, native: bool) -> None:
+def test_a_record_that_the_topic_refuses_is_counted(kafka: dict[str, Any], topic: str) -> None:
     large = bytes(range(256)) * 12
-    sender = Sender(kafka | {"compression.type": "none"}, native=native)
-    sender.offer_run(topic, 0, [large], [b"k"], [0])
+    sender = Sender(kafka | {"compression.type": "none"})
+    sender.send_run(topic, 0, [large], [b"k"], [0])
     with pytest.raises(DeliveryError, match=rf"1 record was not delivered; {topic}\[0\]: .*too large"):
         sender.flush()
     sender.close()
