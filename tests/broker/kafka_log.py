@@ -5,6 +5,8 @@ import time
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 TIMEOUT_S = 120
+KEPT = {"retention.ms": "-1"}
+"""A setting of topics with timestamps of 1970: a broker deletes old records half a minute after its start."""
 UNSETTLED = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
 
 

@@ -13,7 +13,7 @@ import pytest
 from confluent_kafka.admin import NewTopic
 
 from streamapp.embedded import EmbeddedBroker
-from tests.broker.kafka_log import read_topic
+from tests.broker.kafka_log import KEPT, read_topic
 from tests.conftest import Broker
 from topics.clients import admin
 from topics.clients.cluster import Cluster
@@ -34,7 +34,7 @@ HEADERS: list[Headers] = [[("name", b"content"), ("other", b"")], [], [("name", 
 def made_topic(kafka: dict[str, Any], **settings: str) -> str:
     name = f"deliveries-{uuid.uuid4().hex[:8]}"
     cluster = Cluster(kafka)
-    made = NewTopic(name, PARTITIONS, 1, config={"max.message.bytes": str(LIMIT), **settings})
+    made = NewTopic(name, PARTITIONS, 1, config={"max.message.bytes": str(LIMIT), **KEPT, **settings})
     cluster.client.create_topics([made])[name].result()
     admin.wait_until_ready(cluster, [name])
     return name

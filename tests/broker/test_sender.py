@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import NewTopic
 
-from tests.broker.kafka_log import read_topic
+from tests.broker.kafka_log import KEPT, read_topic
 from tests.conftest import Broker
 from topics.clients import admin
 from topics.clients.cluster import Cluster
@@ -31,7 +31,7 @@ def kafka(broker: Broker) -> dict[str, Any]:
 def topic(kafka: dict[str, Any]) -> str:
     name = f"sender-{uuid.uuid4().hex[:8]}"
     cluster = Cluster(kafka)
-    made = NewTopic(name, 2, 1, config={"max.message.bytes": str(LIMIT)})
+    made = NewTopic(name, 2, 1, config={"max.message.bytes": str(LIMIT), **KEPT})
     cluster.client.create_topics([made])[name].result()
     admin.wait_until_ready(cluster, [name])
     return name

@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from confluent_kafka.admin import NewTopic
 
 from streamapp.embedded import EmbeddedBroker
-from tests.broker.kafka_log import read_committed_topic
+from tests.broker.kafka_log import KEPT, read_committed_topic
 from tests.conftest import Broker
 from topics.clients import admin
 from topics.clients.cluster import Cluster
@@ -38,7 +38,7 @@ HEADERS: list[Headers] = [[("name", b"content"), ("other", b"")], [], [("name", 
 def made_topic(kafka: dict[str, Any]) -> str:
     name = f"own-{uuid.uuid4().hex[:8]}"
     cluster = Cluster(kafka)
-    made = NewTopic(name, PARTITIONS, 1, config={"max.message.bytes": str(LIMIT)})
+    made = NewTopic(name, PARTITIONS, 1, config={"max.message.bytes": str(LIMIT), **KEPT})
     cluster.client.create_topics([made])[name].result()
     admin.wait_until_ready(cluster, [name])
     return name

@@ -15,7 +15,7 @@ from confluent_kafka import Consumer, ElectionType, KafkaException, TopicPartiti
 from confluent_kafka.admin import NewTopic
 
 from streamapp.embedded import EmbeddedCluster
-from tests.broker.kafka_log import read_topic
+from tests.broker.kafka_log import KEPT, read_topic
 from tests.broker.workers import PATIENCE, wait_until
 from topics.clients import admin
 from topics.clients.cluster import Cluster
@@ -96,7 +96,7 @@ def coordinator_of(cluster: EmbeddedCluster, transactional_id: str) -> int:
 def made_topic(kafka: dict[str, Any]) -> str:
     name = f"three-{uuid.uuid4().hex[:8]}"
     cluster = Cluster(kafka)
-    cluster.client.create_topics([NewTopic(name, PARTITIONS, 3)])[name].result()
+    cluster.client.create_topics([NewTopic(name, PARTITIONS, 3, config=KEPT)])[name].result()
     admin.wait_until_ready(cluster, [name])
     return name
 
