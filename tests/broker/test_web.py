@@ -220,7 +220,7 @@ def test_a_request_is_answered_by_keyboard_alone(
     ask(kafka, names, "order 0", registry=registry)
     with (
         browser() as chromium,
-        grove_web(kafka, names, tmp_path / "web.sqlite", "--undo-seconds", "2") as address,
+        grove_web(kafka, names, tmp_path / "web.sqlite", "--undo-seconds", "10") as address,
     ):
         from playwright.sync_api import expect
 
