@@ -47,10 +47,12 @@ CLIENTS = """## Other Kafka properties
 `ssl.certificate.location`, `ssl.key.location`, `ssl.key.password`, `ssl.endpoint.identification.algorithm`,
 `auto.offset.reset`, `compression.type`, `fetch.max.bytes`, `fetch.max.wait.ms`, `fetch.min.bytes`,
 `max.partition.fetch.bytes`, `metadata.max.age.ms`, `client.rack` (it fetches from the nearest replica) and
-`check.crcs`; its transactions take the same properties of connections, and `batch.size`,
+`check.crcs`; its producers take the same properties of connections, and `batch.size`,
 `compression.type`, `compression.level`, `queue.buffering.max.kbytes`, `queue.buffering.max.messages`,
-`socket.timeout.ms` and `receive.message.max.bytes`. All other producers, replay, oracle and administration
-take every property of librdkafka. An unknown
+`socket.timeout.ms` and `receive.message.max.bytes`; at least once also `delivery.timeout.ms`, `linger.ms`,
+`message.max.bytes`, `request.timeout.ms`, `retry.backoff.ms`, `retry.backoff.max.ms`,
+`topic.metadata.propagation.max.ms` and `acks`, which must be `all`. All other producers, replay, oracle and
+administration take every property of librdkafka. An unknown
 name ends any command with 78, and so does librdkafka's own name of a property that has another name in
 Kafka (`fetch.wait.max.ms` must be `fetch.max.wait.ms`). A worker warns of properties that its consumer does
 not have. Variables that Kubernetes sets for a service called `grove-kafka` (`GROVE_KAFKA_SERVICE_HOST`, …)

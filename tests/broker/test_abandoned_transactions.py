@@ -111,3 +111,5 @@ def test_a_broker_that_is_away_for_a_while_does_not_leave_it_open(
         private_broker.start()
         with caplog.at_level("INFO"):
             wait_until(lambda: not of_w0.is_pending(), PATIENCE, lambda: caplog.text)
+            # Its thread must not look for a broker that is gone, and log that into other tests.
+            wait_until(lambda: not of_w0.abandoned._left_open, PATIENCE, lambda: caplog.text)
