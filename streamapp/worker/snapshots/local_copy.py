@@ -54,6 +54,16 @@ interpreter's lock.
 PROBE_S: Final = 0.25  # for which an answer of the disk counts
 
 
+REPORT_BYTES: Final = 128 << 10
+"""Bytes of a file `LOG`, in which RocksDB reports each flush: without a bound it grows by 1 MB an hour."""
+
+REPORTS: Final = 2
+"""Number of such files."""
+
+MANIFEST_BYTES: Final = 1 << 20
+"""Bytes after which RocksDB begins a new manifest, to which each flush adds a line."""
+
+
 class UncachedOptions(RocksDBOptions):
     """Faust's options for RocksDB without a cache of blocks, and without compression: chunks are compressed.
 
@@ -70,6 +80,9 @@ class UncachedOptions(RocksDBOptions):
         tables.disable_cache()
         options.set_block_based_table_factory(tables)
         options.set_compression_type(rocksdict.DBCompressionType.none())
+        options.set_max_log_file_size(REPORT_BYTES)
+        options.set_keep_log_file_num(REPORTS)
+        options.set_max_manifest_file_size(MANIFEST_BYTES)
         return options
 
 

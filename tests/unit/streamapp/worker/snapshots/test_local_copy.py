@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from streamapp.errors import LocalCopyError
+from streamapp.worker.snapshots import local_copy
 from streamapp.worker.snapshots.local_copy import OFFSET_KEY, LocalCopy, UncachedOptions
 from streamapp.worker.snapshots.snapshot_table import OPTIONS
 from tests.unit.streamapp.worker.snapshots.copies import Copies
@@ -48,6 +49,18 @@ def test_the_memory_of_a_partition_stays_within_its_bounds_and_there_is_no_log(t
     copy.close()
     assert most <= 4 * MIB + MIB // 2
     assert sum(file.stat().st_size for file in (tmp_path / "tables").rglob("*.log")) == 0
+
+
+def test_reports_of_rocksdb_have_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_copy, "REPORT_BYTES", 32 << 10)
+    copy = opened(tmp_path)
+    for number in range(100):
+        copy.write([(b"%d" % number, b"value")])
+        copy.flush()
+    copy.close()
+    sizes = [file.stat().st_size for file in (tmp_path / "tables").rglob("LOG*")]
+    assert len(sizes) == 2
+    assert sum(sizes) < 3 * 32 << 10
 
 
 def test_reads_of_a_restore_leave_nothing_in_memory(tmp_path: Path) -> None:
