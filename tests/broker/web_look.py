@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.patient_page import patiently
 from tests.unit.streamapp.web.test_accessibility import flaws
 
 
 def look_over(page: Any, name: str) -> list[tuple[str, Any]]:
-    """Return the flaws of a page; one that loads itself anew meanwhile is looked over again."""
-    from playwright.sync_api import Error
-
-    while True:
-        try:
-            return _flaws_of(page, name)
-        except Error as error:
-            if "because of a navigation" not in str(error):
-                raise
-            page.wait_for_load_state()
+    """Return the flaws of a page."""
+    return patiently(page, lambda page: _flaws_of(page, name))
 
 
 def _flaws_of(page: Any, name: str) -> list[tuple[str, Any]]:

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import pytest
 
+from tests.patient_page import is_too_wide, patiently
 from tests.unit.streamapp.web.model_rig import DRIFT_AT, KEY, served
 from tests.unit.streamapp.web.test_accessibility import CHROMIUM, PATIENCE_MS, flaws
 
@@ -58,12 +59,12 @@ def test_each_tab_opens_alone_and_does_its_job(tmp_path: Path) -> None:
             for tab, text in SHOWN.items():
                 page.goto(f"{model}&tab={tab}&at={AT}")
                 expect(page.get_by_text(text).first).to_be_visible()
-                problems += [(tab, scheme, flaw) for flaw in flaws(page)]
+                problems += [(tab, scheme, flaw) for flaw in patiently(page, flaws)]
                 name = "web-model" if tab == "overview" else f"web-model-{tab}"
                 if size is DESK or tab in ("overview", "tree"):
                     name += "" if size is DESK else "-phone"
                     page.screenshot(path=pictures / f"{name}.png", full_page=True)
-                if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+                if is_too_wide(page):
                     problems.append(f"{tab} is wider than {size['width']}")
             page.close()
 

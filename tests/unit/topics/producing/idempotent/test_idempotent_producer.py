@@ -204,8 +204,10 @@ def test_refused_records_fail_alone(rig: Rig, code: int) -> None:
 def test_a_refused_batch_fails_and_the_next_one_takes_its_numbers(rig: Rig, code: int) -> None:
     rig.script["a", 0] = [code]
     producer = rig.producer(batch_size=1)
-    send(producer, b"0", b"1")
-    send(producer, b"other", partition=1)
+    with producer.gathering():  # else the failure may be known before the second call
+        send(producer, b"0", b"1")
+        send(producer, b"other", partition=1)
+    producer.hand_over()
     denied = code == KafkaError.TOPIC_AUTHORIZATION_FAILED
     text = "topic 'a' must allow Write,Describe" if denied else "Unknown broker error"
     with pytest.raises(DeliveryError, match=rf"^1 record was not delivered; (a\[0\]: )?{text}"):
