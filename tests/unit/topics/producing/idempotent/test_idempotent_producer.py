@@ -88,7 +88,10 @@ def test_sequence_numbers_go_on(rig: Rig) -> None:
     assert rig.numbers() == [(8, 0, 0), (8, 0, 2), (8, 0, 3)]
 
 
-def test_records_that_come_while_a_request_is_in_flight_go_together(rig: Rig) -> None:
+def test_records_that_come_while_a_request_is_in_flight_go_together(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivery_flow, "MERGE_S", 60.0)
     answer, is_sent = asyncio.Event(), threading.Event()
 
     class Held(ScriptedBrokers):
