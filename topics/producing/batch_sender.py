@@ -138,6 +138,7 @@ class BatchSender(ABC):
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
+        self._in_flight.clear()  # a task that was cancelled before its first step
         if self._timer is not None:
             self._timer.cancel()
         self._queues = {}
@@ -237,6 +238,8 @@ class BatchSender(ABC):
         self.is_behind = is_behind
         for line, load in loads.items():
             if load.batches:
+                # Not by the task: until its first step another plan could send them on another connection.
+                self._in_flight.update((batch.topic, batch.partition) for batch in load.batches)
                 self._begin(line, self._send(line, load.batches))
         if (unled or self._outdated) and "look-up" not in self._tasks:
             topics, self._outdated = unled | self._outdated, set()
@@ -289,7 +292,6 @@ class BatchSender(ABC):
     async def _send(self, line: Line, batches: Sequence[WrittenBatch]) -> None:
         node, is_second = line
         places = [(batch.topic, batch.partition) for batch in batches]
-        self._in_flight.update(places)
         try:
             request = self._request(batches)
             answer = await self._brokers.send(node, request, to_coordinator=is_second)

@@ -117,6 +117,7 @@ class TransactionFlow:
             self._steps.forget_coordinators()
             await asyncio.sleep(pause)
         self._is_lost = False
+        self._failure = None
         self._sequences = {}
 
     def expect(self, places: Collection[Place], group: str) -> None:
@@ -178,6 +179,7 @@ class TransactionFlow:
         """
         self._forget_unused()
         is_answered = await self._sender.stop(ABORT_S) if self._has_begun else True
+        self._forget_unused()  # that of an `expect` meanwhile
         is_lost = self._is_lost or not is_answered or isinstance(self._sender.failure, _LOSSES)
         has_begun, self._has_begun = self._has_begun, False
         identity, self._identity = self._identity, NOBODY

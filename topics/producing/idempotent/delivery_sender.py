@@ -200,6 +200,7 @@ class DeliverySender(BatchSender):
     def _is_well(self, place: Place) -> None:
         """Forget the failures of a partition that takes batches."""
         self._known.add(place[0])
+        self._missing.pop(place, None)
         self._unanswered.discard(place)
         if place in self._attempts:
             del self._attempts[place]

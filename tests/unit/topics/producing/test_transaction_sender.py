@@ -248,3 +248,19 @@ def test_an_error_of_planning_is_the_failure_of_the_transaction() -> None:
         await sender.stop(0.0)
 
     asyncio.run(work())
+
+
+def test_a_batch_goes_on_one_connection_though_its_leader_changes_before_the_request_begins() -> None:
+    """Else the answers of both requests would count, one of them for the next batch."""
+
+    async def changed(sender: TransactionSender) -> None:
+        await sender.added("group")
+        sender._leaders.clear()
+        sender._brokers.leaders["a", 0] = [2]  # type: ignore[attr-defined] # of scripted brokers
+        sender.put([batch("a", 0, b"2")])
+        await sender.flush()
+
+    brokers, result, acknowledged = run({}, [batch("a", 0, b"1")], {("a", 0): [1]}, then=changed)
+    assert result is None
+    assert brokers.log["a", 0] == [b"1", b"2"]
+    assert [given.wire for given in acknowledged] == [b"1", b"2"]

@@ -289,7 +289,8 @@ def test_large_requests_whose_answers_are_lost_become_smaller(
         for partition in range(8):
             send(producer, bytes(200), partition=partition)
     producer.flush()
-    assert [len(wires) for _, wires in rig.brokers.sent][:3] == [8, 4, 2]
+    first, second, third = [len(wires) for _, wires in rig.brokers.sent][:3]
+    assert first == 2 * second == 4 * third
     assert sum(len(rig.brokers.log["a", partition]) for partition in range(8)) == 8
 
 
