@@ -165,9 +165,9 @@ def test_a_forgotten_producer_goes_on_under_new_numbers(
 
 
 def test_after_the_last_epoch_comes_a_new_id(rig: Rig) -> None:
-    producer = rig.producer()
     rig.brokers.epoch = 32767
     rig.script["a", 0] = [KafkaError.UNKNOWN_PRODUCER_ID]
+    producer = rig.producer()
     producer._loop.run(asyncio.sleep(0))
     send_and_flush(producer, b"0")
     assert [number for number, _, _ in rig.numbers()] == [8, 9]
