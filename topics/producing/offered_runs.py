@@ -95,9 +95,7 @@ class OfferedRuns:
 
     def acknowledged(self, batch: WrittenBatch) -> None:
         """Stop counting a batch, which the broker has."""
-        with self._lock:
-            self._n_written_bytes -= len(batch.wire)
-            self.n_records -= batch.count
+        self.settled([batch])
 
     def settled(self, batches: Sequence[WrittenBatch]) -> None:
         """Stop counting batches, which the brokers have, or which have failed."""
