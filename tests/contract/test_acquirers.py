@@ -16,6 +16,8 @@ LEARNERS = [name for name in registry.names("learners") if registry.plugin("lear
 
 def trained(name):
     learner = {"name": name, "grace_period": 25, "delta": 0.1, "tau": 0.2, "leaf_model": "mc"}
+    if name == "last":  # splits where the error of a leaf changes: here at every small change
+        learner |= {"delta": 1.0, "change_detector": "hddm_a", "change_confidence": 0.9}
     spec = Spec.parse({"learner": learner, "acquire": {"name": "path", "explore": 0.001}})
     stream = two_classes(1200) if spec.learner.max_classes == 2 else mixed(1200)
     table = ModelTable()
