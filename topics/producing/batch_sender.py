@@ -12,7 +12,7 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -69,16 +69,12 @@ class BatchSender(ABC):
         self,
         brokers: BrokerConnections,
         name: str,
-        acknowledged: Callable[[WrittenBatch], None],
         first_pause_s: float,
         longest_pause_s: float,
     ) -> None:
-        """`name` is for the log; `acknowledged` is called for each batch that the broker has. A pause after a
-        failure is twice as long as the one before.
-        """
+        """`name` is for the log; a pause after a failure is twice as long as the one before."""
         self._brokers = brokers
         self._name = name
-        self._acknowledged = acknowledged
         self._first_pause_s = first_pause_s
         self._longest_pause_s = longest_pause_s
         self._queues: dict[Place, deque[WrittenBatch]] = {}
@@ -326,12 +322,3 @@ class BatchSender(ABC):
         if reason != self._reason:
             logger.debug("%s: %s; trying again", self._name, reason)
             self._reason = reason
-
-    def _delivered(self, place: Place, batch: WrittenBatch) -> None:
-        self._unanswered.discard(place)
-        queue = self._queues.get(place)
-        if queue:  # none after a stop
-            queue.popleft()
-            if not queue:
-                del self._queues[place]
-        self._acknowledged(batch)

@@ -61,7 +61,8 @@ class OfferedRuns:
         most_bytes = MOST_BYTES
         if "queue.buffering.max.kbytes" in kafka:
             most_bytes = int(kafka["queue.buffering.max.kbytes"]) << 10
-        return cls(most_bytes, float(kafka.get("queue.buffering.max.messages", "inf")))
+        most_records = int(kafka.get("queue.buffering.max.messages", 0))
+        return cls(most_bytes, most_records or float("inf"))  # 0: no limit, as in librdkafka
 
     def offer(self, topic: str, run: Run) -> None:
         """Add a run at the end."""

@@ -45,11 +45,12 @@ class TransactionSender(BatchSender):
         to wait for the brokers any longer.
         """
         name = f"transactional.id={transactional_id}"
-        super().__init__(brokers, name, acknowledged, FIRST_PAUSE_S, LONGEST_PAUSE_S)
+        super().__init__(brokers, name, FIRST_PAUSE_S, LONGEST_PAUSE_S)
         self._id = transactional_id
         self._add_partitions = add_partitions
         self._add_group = add_group
         self._failures = failures
+        self._acknowledged = acknowledged
         self._is_overdue = is_overdue
         self._added: set[Place] = set()
         self._expected: set[Place] = set()
@@ -195,6 +196,15 @@ class TransactionSender(BatchSender):
             self._attempts.pop(node, None)
             return
         self._retry(node, refused)
+
+    def _delivered(self, place: Place, batch: WrittenBatch) -> None:
+        self._unanswered.discard(place)
+        queue = self._queues.get(place)
+        if queue:  # none after a stop
+            queue.popleft()
+            if not queue:
+                del self._queues[place]
+        self._acknowledged(batch)
 
     def _lost(self, places: Sequence[Place]) -> None:
         """Do nothing: the transaction has one deadline."""

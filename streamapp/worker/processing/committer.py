@@ -17,8 +17,8 @@ The protocol of a commit, numbered as in the code here, in `commit_schedule.py` 
 If any of the steps 3 to 6 finds that the transaction cannot be committed, it is aborted. Tasks that have
 processed anything since their last commit are then ahead of the committed state, and are dropped. The worker
 joins the group again, and each partition comes back like one that is revoked and assigned again: restored
-(`streamapp/worker/restore`), or with its task if nothing of it was undone. If the outcome of the transaction
-is unknown, the worker ends.
+(`streamapp/worker/restore`), or with its task if nothing of it was undone. If the answer to the end of a
+transaction is lost, the producer repeats that step until a broker answers.
 """
 
 from __future__ import annotations

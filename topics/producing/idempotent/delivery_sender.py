@@ -58,7 +58,7 @@ class DeliverySender(BatchSender):
         """`new_identity` connects, if necessary, and returns the identity that a broker gives; `planned` is
         called whenever requests were begun or answered.
         """
-        super().__init__(brokers, "producer", offered.acknowledged, terms.pause_s, terms.longest_pause_s)
+        super().__init__(brokers, "producer", terms.pause_s, terms.longest_pause_s)
         self._terms = terms
         self._failures = failures
         self._offered = offered
@@ -72,10 +72,12 @@ class DeliverySender(BatchSender):
         self._next_expiry = NEVER
         self.identity = NOBODY
         """The latest identity; NOBODY: none is there yet."""
+        self._needs_identity = True
+        """Whether a new identity has to come before the next request."""
 
     def begin(self) -> None:
         """Connect to the brokers and get an identity, before there are records."""
-        if self.identity == NOBODY and "identity" not in self._tasks and not self._is_stopped:
+        if self._needs_identity and "identity" not in self._tasks and not self._is_stopped:
             self._begin("identity", self._identify())
 
     def put(self, batches: Iterable[WrittenBatch]) -> None:
@@ -104,7 +106,7 @@ class DeliverySender(BatchSender):
         if now >= self._next_expiry:
             self._expire(now)
         self.begin()
-        return self.identity != NOBODY and bool(self._queues)
+        return not self._needs_identity and bool(self._queues)
 
     def _wake_at(self) -> float:
         return self._next_expiry
@@ -123,6 +125,7 @@ class DeliverySender(BatchSender):
 
     async def _identify(self) -> None:
         self.identity = await self._new_identity()
+        self._needs_identity = False
 
     # -- answers --------------------------------------------------------------------------------------------
 
@@ -217,7 +220,7 @@ class DeliverySender(BatchSender):
         if following is not None:
             self._numberings[place] = following
         elif numbering.identity.producer == self.identity.producer:
-            self.identity = NOBODY
+            self._needs_identity = True
 
     def _is_uncertain(self, place: Place) -> None:
         """Leave the numbers of a partition's first batch, which is not sent again, if a broker may have it.

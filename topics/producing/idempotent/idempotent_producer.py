@@ -85,8 +85,10 @@ class IdempotentProducer(BatchProducer):
         self._flow_to_end(self._flow.flush)
 
     def check(self) -> None:
-        """Raise if any record could not be delivered."""
+        """Raise if any record could not be delivered, or the producer is closed."""
         self._failures.check()
+        if self._is_closed:
+            raise DeliveryError(CLOSED)
 
     def close(self) -> None:
         """Give up undelivered records; call `flush` first if they matter.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,61 +12,12 @@ import pytest
 from confluent_kafka import KafkaError
 
 from tests.unit.topics.producing.idempotent.batches_read import numbers_of, records_of
-from tests.unit.topics.producing.scripted_brokers import LOST, SILENT, Script, ScriptedBrokers
+from tests.unit.topics.producing.idempotent.delivery_rig import Rig, drained, send, send_and_flush
+from tests.unit.topics.producing.scripted_brokers import LOST, SILENT, ScriptedBrokers
 from topics.columns.headers import Headers
 from topics.errors import BrokerError, DeliveryError
-from topics.producing import batch_producer, batch_sender
+from topics.producing import batch_sender
 from topics.producing.idempotent import delivery_flow, delivery_sender
-from topics.producing.idempotent.idempotent_producer import IdempotentProducer
-
-
-class Rig:
-    """Producers whose brokers are scripted."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.script: Script = {}
-        self.brokers = ScriptedBrokers(self.script)
-        self.producers: list[IdempotentProducer] = []
-        monkeypatch.setattr(delivery_flow, "BrokerConnections", lambda *_: self.brokers)
-
-    def producer(self, **kafka: Any) -> IdempotentProducer:
-        usual = {"compression.type": "none", "retry.backoff.ms": 1, "retry.backoff.max.ms": 2}
-        given = {name.replace("_", "."): value for name, value in kafka.items()}
-        self.producers.append(IdempotentProducer(usual | given))
-        return self.producers[-1]
-
-    def values(self, partition: int = 0) -> list[bytes | None]:
-        """Return the values in the log of a partition."""
-        return [
-            record[2] for wire in self.brokers.log.get(("a", partition), []) for record in records_of(wire)
-        ]
-
-    def numbers(self) -> list[tuple[int, int, int]]:
-        """Return the numbers of each batch that was sent."""
-        return [numbers_of(wire) for _, wires in self.brokers.sent for wire in wires]
-
-
-@pytest.fixture
-def rig(monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
-    made = Rig(monkeypatch)
-    yield made
-    for producer in made.producers:
-        producer.close()
-
-
-def send(producer: IdempotentProducer, *values: bytes, partition: int = 0) -> None:
-    producer.offer_run("a", partition, values, [b"k"] * len(values), [1] * len(values))
-
-
-def send_and_flush(producer: IdempotentProducer, *values: bytes, partition: int = 0) -> None:
-    send(producer, *values, partition=partition)
-    producer.flush()
-
-
-def drained(producer: IdempotentProducer) -> None:
-    """Return when no record waits, though some have failed."""
-    while producer.n_queued:
-        producer._loop.run(producer._flow._sender.move(0.01))
 
 
 def test_records_of_several_partitions_are_one_request(rig: Rig) -> None:
@@ -172,6 +122,35 @@ def test_after_the_last_epoch_comes_a_new_id(rig: Rig) -> None:
     send_and_flush(producer, b"0")
     assert [number for number, _, _ in rig.numbers()] == [8, 9]
     assert rig.values() == [b"0"]
+
+
+def test_a_batch_begun_while_the_identity_is_replaced_has_numbers(rig: Rig) -> None:
+    is_sent, answer = threading.Event(), asyncio.Event()
+
+    class Held(ScriptedBrokers):
+        async def _append(self, node: int, request: Any) -> Any:
+            if node == 1 and not is_sent.is_set():
+                is_sent.set()
+                await answer.wait()
+            return await super()._append(node, request)
+
+    rig.brokers.__class__ = Held
+    rig.brokers.leaders["a", 1] = [2]
+    rig.script["a", 0] = [KafkaError.INVALID_PRODUCER_ID_MAPPING]
+    producer = rig.producer()
+    send(producer, b"0")
+    assert is_sent.wait(10)
+
+    def answered_in_the_turn_of_a_plan() -> None:
+        answer.set()  # the task that waits for it runs before the task that the plan begins
+        producer._flow.handed_over()
+
+    with producer.gathering():
+        send(producer, b"1", partition=1)
+    producer._loop.soon(answered_in_the_turn_of_a_plan)
+    producer.flush()
+    assert {identity for identity, _, _ in rig.numbers()} <= {8, 9}
+    assert (rig.values(), rig.values(1)) == ([b"0"], [b"1"])
 
 
 def test_a_batch_that_is_too_large_is_split_until_one_record_is_left(rig: Rig) -> None:
@@ -336,120 +315,6 @@ def test_an_identity_is_waited_for(rig: Rig) -> None:
     send_and_flush(producer, b"x")
     assert rig.values() == [b"x"]
     assert rig.brokers.n_opened >= 4, "the configured addresses may lead to other brokers"
-
-
-def test_records_wait_for_the_linger_unless_they_fill_a_batch_or_are_flushed(rig: Rig) -> None:
-    producer = rig.producer(linger_ms=600_000, batch_size=1000)
-    send(producer, b"1")
-    send(producer, b"2")
-    producer._loop.run(asyncio.sleep(0.01))
-    assert rig.brokers.sent == []
-    producer.flush()
-    assert len(rig.brokers.sent) == 1
-    send(producer, bytes(2000))
-    while not rig.values()[2:]:
-        producer._loop.run(producer._flow._sender.move(0.01))
-
-
-def test_a_full_producer_is_drained_until_half_of_it_is_free(rig: Rig) -> None:
-    producer = rig.producer(queue_buffering_max_messages=10, linger_ms=600_000)
-    send(producer, *[b"x"] * 10)
-    assert producer.is_full
-    thread = threading.Thread(target=producer.drain)
-    thread.start()
-    producer._loop.soon(producer._flow._write_when_due)
-    producer.flush()
-    thread.join(10)
-    assert not thread.is_alive()
-    assert not producer.is_full
-
-
-@pytest.mark.parametrize("wait", [IdempotentProducer.flush, IdempotentProducer.drain])
-def test_close_gives_up_what_waits_and_ends_other_threads(
-    rig: Rig, wait: Callable[[IdempotentProducer], None]
-) -> None:
-    rig.script["a", 0] = [SILENT]
-    producer = rig.producer(queue_buffering_max_messages=2)
-    send(producer, b"x", b"y")
-    errors: list[str] = []
-
-    def waits() -> None:
-        try:
-            wait(producer)
-        except DeliveryError as error:
-            errors.append(str(error))
-
-    thread = threading.Thread(target=waits)
-    thread.start()
-    while not rig.brokers.sent:
-        thread.join(0.001)
-    producer.close()
-    thread.join(10)
-    assert errors == ["2 records were not delivered: the producer was closed"]
-    assert producer.failed == 2
-    with pytest.raises(DeliveryError, match="the producer was closed"):
-        producer.flush()
-
-
-def test_a_stop_leaves_the_broker_some_time(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch_producer, "STOP_S", 0.05)
-    rig.script["a", 0] = [SILENT]
-    producer = rig.producer()
-    producer._stopped = lambda: True
-    send(producer, b"x")
-    with pytest.raises(
-        DeliveryError, match="^1 records were not delivered within 10 s of the stop: the broker"
-    ):
-        producer.flush()
-
-
-def test_a_record_above_the_limit_is_refused_and_those_before_it_are_sent(rig: Rig) -> None:
-    producer = rig.producer(message_max_bytes=2000)
-    with pytest.raises(
-        DeliveryError, match=r"^a\[0\]: a record of 3000 bytes: .*Broker: Message size too large$"
-    ):
-        send(producer, b"before", bytes(3000), b"after")
-    with pytest.raises(DeliveryError, match="3000 bytes"):
-        producer.offer_run("a", 1, [b"x"], [b"k"], [1])
-    headers = [[("name", bytes(3000))]]
-    other = rig.producer(message_max_bytes=2000)
-    with pytest.raises(DeliveryError, match="too large"):
-        other.offer_run("a", 1, [b"x"], [b"k"], [1], headers)
-    other_fits = rig.producer(message_max_bytes=2000)
-    other_fits.offer_run("a", 2, [bytes(1800)] * 10, [b"k"] * 10, [1] * 10, [[("name", b"x")]] * 10)
-    other_fits.flush()
-    assert len(rig.values(2)) == 10
-
-
-def test_records_that_cannot_be_written_are_not_left_out(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    def write_runs(*_: Any) -> None:
-        raise MemoryError
-
-    monkeypatch.setattr(delivery_flow, "write_runs", write_runs)
-    producer = rig.producer()
-    with pytest.raises(DeliveryError, match="MemoryError"):
-        send_and_flush(producer, b"x")
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "says"),
-    [
-        ("acks", "1", "acks=1 must be all"),
-        ("compression_type", "brotli", "compression.type='brotli' must be"),
-    ],
-)
-def test_wrong_properties_are_refused(rig: Rig, name: str, value: str, says: str) -> None:
-    with pytest.raises(BrokerError, match=says):
-        rig.producer(**{name: value})
-
-
-def test_an_error_of_planning_ends_the_producer(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    def leader(_: Any) -> None:
-        raise ZeroDivisionError
-
-    monkeypatch.setattr(rig.brokers, "leader", leader)
-    with pytest.raises(DeliveryError, match="ZeroDivisionError"):
-        send_and_flush(rig.producer(), b"x")
 
 
 def test_new_attempts_are_logged_once(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
