@@ -113,6 +113,13 @@ class Settings(BaseSettings):
         le=1_000_000,
         description="Most records of a run; under load a worker measures which number is the fastest.",
     )
+    fetch_max_cpu_percent: int = Field(
+        50,
+        ge=1,
+        le=100,
+        description="Part of a core up to which a worker fetches more often than every 25 ms, to answer a "
+        "trickle at least once sooner. Exactly once the commits determine the fetches.",
+    )
     max_poll_interval_ms: int = Field(
         300_000,
         ge=1000,

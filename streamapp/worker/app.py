@@ -87,6 +87,7 @@ def create_app(
         skew_ms=settings.input_skew_ms,
         max_idle_ms=settings.max_task_idle_ms,
         max_records=settings.max_poll_records,
+        cpu_share=settings.fetch_max_cpu_percent / 100,
         fetch=_fetch(settings),
         limit=Limit(settings.fetch_decompressed_max_bytes),
         frame_bytes=_frame_bytes(settings),

@@ -62,7 +62,7 @@ class Consumer(driver.Consumer):
         self._going_live = GoingLive(self, self._thread, self._live, self.schema_gate)
         self._changelogs = Changelogs(self, self._thread)
         self._size = RunSize(self.options.max_records)
-        self._round = RoundTime()
+        self._round = RoundTime(self.options.cpu_share)
         self._delivery: Delivery | None = None
 
     @property

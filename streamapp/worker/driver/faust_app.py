@@ -34,6 +34,7 @@ class DriverOptions:
     skew_ms: int  # input.skew.ms
     max_idle_ms: int  # max.task.idle.ms
     max_records: int  # max.poll.records
+    cpu_share: float  # fetch.max.cpu.percent, as a share of a core
     fetch: Mapping[str, Any]  # attribute of aiokafka's consumer (without its underscore) -> value
     access: Access  # identity of this worker to the broker
     limit: Limit  # fetch.decompressed.max.bytes

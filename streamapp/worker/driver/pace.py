@@ -5,13 +5,6 @@ from __future__ import annotations
 import math
 from typing import Final
 
-PACE_SHARE: Final = 0.25
-"""Share of a core that a trickle may take: fetches wait so that their records come together.
-
-The CPU time of the whole process counts, because the threads of its clients work for a round as well. The
-first record after a silence does not wait.
-"""
-
 PACE_MAX_S: Final = 0.025
 """Longest wait between two fetches, in seconds."""
 
@@ -35,9 +28,14 @@ ROUND_ROOM: Final = 2.0
 
 
 class RoundTime:
-    """How long the rounds after a fetch take on average, and how much CPU time the process takes for them."""
+    """How long the rounds after a fetch take on average, and how much CPU time the process takes for them.
 
-    def __init__(self, spent_s: float = 0.0, lasts_s: float = 0.0) -> None:
+    The time of the whole process counts, because the threads of its clients work for a round as well.
+    """
+
+    def __init__(self, share: float, spent_s: float = 0.0, lasts_s: float = 0.0) -> None:
+        """`share`: of a core, up to which the process fetches more often than every PACE_MAX_S."""
+        self._share = share
         self.spent_s = spent_s  # CPU seconds, fetch and hand-over included
         self.lasts_s = lasts_s  # seconds by the clock
         self._ended = -math.inf
@@ -52,8 +50,8 @@ class RoundTime:
 
     @property
     def between_fetches_s(self) -> float:
-        """Seconds between two fetches, at least."""
-        return min(self.spent_s / PACE_SHARE, PACE_MAX_S)
+        """Seconds between two fetches, at least; after a silence the first record does not wait."""
+        return min(self.spent_s / self._share, PACE_MAX_S)
 
     @property
     def room_s(self) -> float:

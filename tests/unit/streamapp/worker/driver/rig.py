@@ -101,7 +101,7 @@ class Driver:
         consumer = cast("Any", Consumer.__new__(Consumer))
         consumer.membership, consumer.flow_active = object(), True
         consumer._delivery, consumer._size = None, RunSize(MOST_RECORDS)
-        consumer._round = RoundTime(round_s, round_lasts)
+        consumer._round = RoundTime(0.5, round_s, round_lasts)
         consumer.assignment = lambda: {TP("topic", number) for number in range(self._assigned)}
         consumer.callback = self._called
         consumer._thread = SimpleNamespace(

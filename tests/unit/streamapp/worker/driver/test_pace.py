@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from streamapp.worker.driver.pace import PACE_MAX_S, PACE_SHARE, SILENCE_S, RoundTime
+from streamapp.worker.driver.pace import PACE_MAX_S, SILENCE_S, RoundTime
 
 LASTS_S = 0.002
+SHARE = 0.25
 
 
-def trickle(cost_s: float, rounds: int = 200) -> tuple[RoundTime, float]:
+def trickle(cost_s: float, rounds: int = 200, share: float = SHARE) -> tuple[RoundTime, float]:
     """Return the mean of rounds that each cost CPU time and come at the pace, and the time of the last."""
-    mean, now, process_s = RoundTime(), 100.0, 7.0
+    mean, now, process_s = RoundTime(share), 100.0, 7.0
     for _ in range(rounds):
         now += max(mean.between_fetches_s, LASTS_S)
         process_s += cost_s
@@ -19,10 +20,12 @@ def trickle(cost_s: float, rounds: int = 200) -> tuple[RoundTime, float]:
     return mean, now
 
 
-@pytest.mark.parametrize("cost_s", [0.0005, 0.001, 0.004, PACE_MAX_S * PACE_SHARE])
-def test_a_trickle_takes_its_share_of_a_core(cost_s: float) -> None:
-    mean, _ = trickle(cost_s)
-    assert cost_s / mean.between_fetches_s == pytest.approx(PACE_SHARE, rel=0.01)
+@pytest.mark.parametrize("share", [0.01, SHARE, 1.0])
+@pytest.mark.parametrize("part_of_limit", [0.1, 0.5, 1.0])
+def test_a_trickle_takes_its_share_of_a_core(share: float, part_of_limit: float) -> None:
+    cost_s = part_of_limit * share * PACE_MAX_S
+    mean, _ = trickle(cost_s, share=share)
+    assert cost_s / mean.between_fetches_s == pytest.approx(share, rel=0.01)
     assert mean.lasts_s == pytest.approx(LASTS_S, rel=0.01)
 
 
@@ -40,6 +43,6 @@ def test_what_the_process_did_in_a_silence_is_not_the_cost_of_the_next_round() -
 
 
 def test_the_first_round_of_all_costs_nothing_yet() -> None:
-    mean = RoundTime()
+    mean = RoundTime(SHARE)
     mean.note(100.0, 100.01, 3600.0)
     assert mean.between_fetches_s == 0.0
