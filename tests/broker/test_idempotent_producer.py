@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import itertools
 import threading
-import uuid
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-from confluent_kafka.admin import NewTopic
 
 from streamapp.embedded import EmbeddedBroker
-from tests.broker.kafka_log import KEPT, read_topic
-from tests.conftest import Broker
-from topics.clients import admin
-from topics.clients.cluster import Cluster
+from tests.broker import topics_made
+from tests.broker.kafka_log import read_topic
 from topics.clients.sender import Sender
 from topics.columns.records import Headers
 from topics.errors import BrokerError, DeliveryError
@@ -32,26 +27,8 @@ HEADERS: list[Headers] = [[("name", b"content"), ("other", b"")], [], [("name", 
 
 
 def made_topic(kafka: dict[str, Any], **settings: str) -> str:
-    name = f"deliveries-{uuid.uuid4().hex[:8]}"
-    cluster = Cluster(kafka)
-    made = NewTopic(name, PARTITIONS, 1, config={"max.message.bytes": str(LIMIT), **KEPT, **settings})
-    cluster.client.create_topics([made])[name].result()
-    admin.wait_until_ready(cluster, [name])
-    return name
-
-
-@pytest.fixture
-def kafka(broker: Broker) -> dict[str, Any]:
-    return {"bootstrap.servers": broker.bootstrap_servers}
-
-
-@pytest.fixture
-def producers() -> Iterator[list[Any]]:
-    """Producers that are closed after the test."""
-    opened_here: list[Any] = []
-    yield opened_here
-    for producer in opened_here:
-        producer.close()
+    limit = {"max.message.bytes": str(LIMIT)}
+    return topics_made.made_topic(kafka, "deliveries", PARTITIONS, limit | settings)
 
 
 def opened(producers: list[Any], kafka: dict[str, Any], **named: Any) -> IdempotentProducer:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import Any
 
 import pytest
-from confluent_kafka.admin import NewTopic
 
-from tests.broker.kafka_log import KEPT, read_topic
-from tests.conftest import Broker
-from topics.clients import admin
-from topics.clients.cluster import Cluster
+from tests.broker.kafka_log import read_topic
+from tests.broker.topics_made import made_topic
 from topics.clients.sender import Sender
 from topics.columns.records import Headers
 from topics.errors import DeliveryError
@@ -23,18 +19,8 @@ LIMIT = 2000
 
 
 @pytest.fixture
-def kafka(broker: Broker) -> dict[str, Any]:
-    return {"bootstrap.servers": broker.bootstrap_servers}
-
-
-@pytest.fixture
 def topic(kafka: dict[str, Any]) -> str:
-    name = f"sender-{uuid.uuid4().hex[:8]}"
-    cluster = Cluster(kafka)
-    made = NewTopic(name, 2, 1, config={"max.message.bytes": str(LIMIT), **KEPT})
-    cluster.client.create_topics([made])[name].result()
-    admin.wait_until_ready(cluster, [name])
-    return name
+    return made_topic(kafka, "sender", 2, {"max.message.bytes": str(LIMIT)})
 
 
 def test_records_are_seen_as_they_were_given(kafka: dict[str, Any], topic: str) -> None:

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
-import uuid
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import NewTopic
 
 from streamapp.embedded import EmbeddedBroker
-from tests.broker.kafka_log import KEPT, read_committed_topic
-from tests.conftest import Broker
-from topics.clients import admin
-from topics.clients.cluster import Cluster
+from tests.broker import topics_made
+from tests.broker.kafka_log import read_committed_topic
 from topics.clients.group_member import GroupMember
 from topics.columns.records import Headers
 from topics.errors import AbortedError, FencedError
@@ -36,31 +31,12 @@ HEADERS: list[Headers] = [[("name", b"content"), ("other", b"")], [], [("name", 
 
 
 def made_topic(kafka: dict[str, Any]) -> str:
-    name = f"own-{uuid.uuid4().hex[:8]}"
-    cluster = Cluster(kafka)
-    made = NewTopic(name, PARTITIONS, 1, config={"max.message.bytes": str(LIMIT), **KEPT})
-    cluster.client.create_topics([made])[name].result()
-    admin.wait_until_ready(cluster, [name])
-    return name
-
-
-@pytest.fixture
-def kafka(broker: Broker) -> dict[str, Any]:
-    return {"bootstrap.servers": broker.bootstrap_servers}
+    return topics_made.made_topic(kafka, "own", PARTITIONS, {"max.message.bytes": str(LIMIT)})
 
 
 @pytest.fixture
 def topic(kafka: dict[str, Any]) -> str:
     return made_topic(kafka)
-
-
-@pytest.fixture
-def producers() -> Iterator[list[Any]]:
-    """Producers that are closed after the test."""
-    opened_here: list[Any] = []
-    yield opened_here
-    for producer in opened_here:
-        producer.close()
 
 
 def opened(producers: list[Any], kafka: dict[str, Any], name: str, **named: Any) -> TransactionalProducer:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import uuid
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from typing import Any
@@ -12,12 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 from confluent_kafka import Consumer, ElectionType, KafkaException, TopicPartition
-from confluent_kafka.admin import NewTopic
 
 from streamapp.embedded import EmbeddedCluster
-from tests.broker.kafka_log import KEPT, read_topic
+from tests.broker.kafka_log import read_topic
+from tests.broker.topics_made import made_topic
 from tests.broker.workers import PATIENCE, wait_until
-from topics.clients import admin
 from topics.clients.cluster import Cluster
 from topics.clients.group_member import GroupMember
 from topics.errors import AbortedError
@@ -93,19 +91,11 @@ def coordinator_of(cluster: EmbeddedCluster, transactional_id: str) -> int:
     return cluster.leader(STATE, number % len(cluster.metadata(STATE).topics[STATE].partitions))
 
 
-def made_topic(kafka: dict[str, Any]) -> str:
-    name = f"three-{uuid.uuid4().hex[:8]}"
-    cluster = Cluster(kafka)
-    cluster.client.create_topics([NewTopic(name, PARTITIONS, 3, config=KEPT)])[name].result()
-    admin.wait_until_ready(cluster, [name])
-    return name
-
-
 @pytest.mark.timeout(900)
 def test_leaders_and_coordinators_move_in_the_middle_of_transactions() -> None:
     with EmbeddedCluster(3, brief=True) as cluster, ThreadPoolExecutor(1) as pool:
         kafka = {"bootstrap.servers": cluster.bootstrap_servers}
-        topic = made_topic(kafka)
+        topic = made_topic(kafka, "three", PARTITIONS, replicas=3)
         transactions = Transactions(kafka, topic)
 
         def lead_again() -> None:
