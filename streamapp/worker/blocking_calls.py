@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import logging
 import os
 import queue
 import threading
@@ -12,6 +13,8 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from topics.errors import HungError
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -29,8 +32,11 @@ _idle: deque[_Calls] = deque()
 os.register_at_fork(after_in_child=_idle.clear)  # the child has none of the threads
 
 
-async def run_blocking(work: Callable[[], T]) -> T:
-    """Run `work` in a thread that does not keep the process alive: it may wait minutes for a broker."""
+def for_loop(work: Callable[[], T]) -> tuple[asyncio.Future[T], Callable[[], None]]:
+    """Return a future of the running event loop, and a function for a thread, which resolves it by `work`.
+
+    If the loop is closed before `work` returns, nobody waits for its result.
+    """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 
@@ -39,14 +45,22 @@ async def run_blocking(work: Callable[[], T]) -> T:
             outcome()
 
     def run() -> None:
+        outcome: Callable[[], None]
         try:
-            result = work()
-            outcome = functools.partial(future.set_result, result)
-        except BaseException as error:  # noqa: BLE001 - whatever it is, it belongs to the one who waits
+            outcome = functools.partial(future.set_result, work())
+        except BaseException as error:  # noqa: BLE001 - of any kind, it belongs to the one who waits
             outcome = functools.partial(future.set_exception, error)
-        if not loop.is_closed():
+        try:
             loop.call_soon_threadsafe(resolve, outcome)
+        except RuntimeError:
+            logger.debug("a call has returned after the end of its event loop")
 
+    return future, run
+
+
+async def run_blocking(work: Callable[[], T]) -> T:
+    """Run `work` in a thread that does not keep the process alive: it may wait minutes for a broker."""
+    future, run = for_loop(work)
     try:
         calls = _idle.pop()
     except IndexError:

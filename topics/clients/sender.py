@@ -7,7 +7,6 @@ it); records that were produced and not reported are delivered once `flush` retu
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import repeat
 from typing import Any
@@ -17,6 +16,7 @@ from confluent_kafka import KafkaException, Producer
 from topics.client_calls import end_or_abandon
 from topics.clients.access import Access
 from topics.clients.delivery_failures import DeliveryFailures, reason_to_end
+from topics.clients.stop_deadline import STOP_S, StopDeadline
 from topics.columns.records import Headers
 from topics.definitions import BLOCK_BYTES
 from topics.errors import BrokerError
@@ -41,7 +41,6 @@ DEFAULTS: Mapping[str, Any] = {
 
 FLUSH_STEP_S = 0.5
 ROOM_STEP_S = 0.05
-STOP_S = 10.0
 
 Row = tuple[str, bytes | None, bytes | None, int, int, Any]
 """Topic, value, key, partition, timestamp and headers (a list of pairs, or None) of a record."""
@@ -60,8 +59,7 @@ class Sender:
         seconds once `stopped()` is true. Raises BrokerError for wrong properties, and TokenError if the
         properties sign in by a token and there is none.
         """
-        self._stopped = stopped
-        self._give_up_at = float("inf")
+        self._deadline = StopDeadline(stopped)
         self._properties = {**DEFAULTS, **kafka}
         self._failures = DeliveryFailures(Access.of(kafka))
         self._producer = self._opened()
@@ -186,18 +184,10 @@ class Sender:
         except SystemError:
             self._failures.ended(reason_to_end(self._properties))
 
-    def _is_overdue(self) -> bool:
-        """Whether the caller wants to end, and has waited for the broker long enough."""
-        if not self._stopped():
-            return False
-        now = time.monotonic()
-        self._give_up_at = min(self._give_up_at, now + STOP_S)
-        return now >= self._give_up_at
-
     def _check_waiting(self) -> None:
         """Raise if there is no reason to wait for the broker any longer."""
         self.check()
-        if self._is_overdue():
+        if self._deadline.is_over():
             waiting = len(self._producer)
             self._purge()
             message = (

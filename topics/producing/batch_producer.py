@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from topics.clients.sender import STOP_S
+from topics.clients.stop_deadline import StopDeadline
 from topics.columns.header_columns import HeaderColumns
 from topics.columns.records import Headers, Ints64
 from topics.columns.spans import Spans
@@ -25,8 +25,7 @@ class BatchProducer(ABC):
         """`kafka` holds client properties under librdkafka's names. Brokers are waited for, but only STOP_S
         seconds once `stopped()` is true.
         """
-        self._stopped = stopped
-        self._give_up_at = float("inf")
+        self._deadline = StopDeadline(stopped)
         self._offered = OfferedRuns.of(kafka)
         self._gathers = False
         self._is_closed = False
@@ -86,14 +85,6 @@ class BatchProducer(ABC):
     def n_queued(self) -> int:
         """Number of offered records that the brokers have not acknowledged."""
         return self._offered.n_records
-
-    def is_overdue(self) -> bool:
-        """Whether the caller wants to end, and has waited for the broker long enough."""
-        if not self._stopped():
-            return False
-        now = time.monotonic()
-        self._give_up_at = min(self._give_up_at, now + STOP_S)
-        return now >= self._give_up_at
 
     @abstractmethod
     def hand_over(self) -> None:

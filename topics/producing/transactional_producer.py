@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from topics.clients.group_member import GroupMember
-from topics.clients.sender import STOP_S
+from topics.clients.stop_deadline import STOP_S
 from topics.errors import AbortedError
 from topics.producing.batch_encoder import Run
 from topics.producing.batch_producer import BatchProducer
@@ -71,7 +71,7 @@ class TransactionalProducer(BatchProducer):
         self.in_transaction = False
         self.is_open = False
         self._flow = TransactionFlow(
-            kafka, transactional_id, timeout_ms, self._offered, self.is_overdue, topics
+            kafka, transactional_id, timeout_ms, self._offered, self._deadline.is_over, topics
         )
         self._opening = threading.Lock()
         self._loop = LoopThread("producer")

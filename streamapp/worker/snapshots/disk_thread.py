@@ -6,15 +6,13 @@ A disk that does not answer holds this thread, and neither the event loop nor th
 from __future__ import annotations
 
 import asyncio
-import functools
-import logging
 import queue
 import threading
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-logger = logging.getLogger(__name__)
+from streamapp.worker.blocking_calls import for_loop
 
 T = TypeVar("T")
 
@@ -29,24 +27,7 @@ class DiskThread:
 
     def run(self, work: Callable[[], T]) -> asyncio.Future[T]:
         """Call `work` after all earlier requests; return its result. The request cannot be cancelled."""
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[T] = loop.create_future()
-
-        def resolve(outcome: Callable[[], None]) -> None:
-            if not future.done():  # else the waiting task was cancelled
-                outcome()
-
-        def call() -> None:
-            outcome: Callable[[], None]
-            try:
-                outcome = functools.partial(future.set_result, work())
-            except BaseException as error:  # noqa: BLE001 - of any kind, it belongs to the one who waits
-                outcome = functools.partial(future.set_exception, error)
-            try:
-                loop.call_soon_threadsafe(resolve, outcome)
-            except RuntimeError:  # the loop is closed: the worker has ended without this call
-                logger.debug("a call to the disk has returned after the end")
-
+        future, call = for_loop(work)
         if self._thread is None:
             self._thread = threading.Thread(target=self._serve, name="disk", daemon=True)
             self._thread.start()

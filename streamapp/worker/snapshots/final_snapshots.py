@@ -16,7 +16,8 @@ from streamapp.worker.snapshots.snapshot_writer import SnapshotWriter
 logger = logging.getLogger(__name__)
 
 TIMEOUT_S: Final = 8.0
-"""Less than the time that senders of a stopping worker wait for the broker (`topics.clients.sender.STOP_S`).
+"""Less than the time that producers of a stopping worker wait for the broker
+(`topics.clients.stop_deadline.STOP_S`).
 """
 
 

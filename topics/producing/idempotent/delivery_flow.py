@@ -15,7 +15,8 @@ from confluent_kafka import KafkaError as Codes
 
 from topics.clients.access import denied_kind
 from topics.clients.delivery_failures import DeliveryFailures
-from topics.clients.sender import FLUSH_STEP_S, STOP_S
+from topics.clients.sender import FLUSH_STEP_S
+from topics.clients.stop_deadline import STOP_S
 from topics.errors import BrokerError
 from topics.producing.batch_encoder import BatchForm, WrittenBatch, write_runs
 from topics.producing.broker_connections import BrokerConnections, LostAnswerError

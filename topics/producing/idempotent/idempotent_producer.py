@@ -15,7 +15,8 @@ from confluent_kafka import KafkaError, KafkaException
 
 from topics.clients.access import Access
 from topics.clients.delivery_failures import DeliveryFailures
-from topics.clients.sender import DEFAULTS, STOP_S
+from topics.clients.sender import DEFAULTS
+from topics.clients.stop_deadline import STOP_S
 from topics.columns.records import Ints64
 from topics.errors import AbortedError, DeliveryError
 from topics.producing.batch_encoder import Run
@@ -57,7 +58,7 @@ class IdempotentProducer(BatchProducer):
         super().__init__({name: DEFAULTS[name] for name in QUEUE} | dict(kafka), stopped)
         self._most = terms.record_bytes
         self._failures = DeliveryFailures(Access.of(kafka))
-        self._flow = DeliveryFlow(kafka, terms, self._offered, self._failures, self.is_overdue, topics)
+        self._flow = DeliveryFlow(kafka, terms, self._offered, self._failures, self._deadline.is_over, topics)
         self._loop = LoopThread("outputs")
         self._loop.soon(self._flow.begin)
 

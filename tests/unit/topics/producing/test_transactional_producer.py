@@ -14,11 +14,12 @@ import pytest
 from confluent_kafka import KafkaError
 
 from tests.unit.topics.producing.scripted_brokers import LOST, SILENT, Script, ScriptedBrokers
+from topics.clients import stop_deadline
 from topics.clients.group_member import GroupMember
 from topics.columns.spans import Spans
 from topics.errors import AbortedError, BrokerError, FencedError
 from topics.fetching.batches import HEAD
-from topics.producing import batch_producer, transaction_flow, transactional_producer
+from topics.producing import transaction_flow, transactional_producer
 from topics.producing.transactional_producer import TransactionalProducer
 
 
@@ -200,8 +201,8 @@ def test_an_abort_that_ends_nothing_before_a_stop_raises(rig: Rig, monkeypatch: 
     rig.send()
     rig.producer.flush()
     with monkeypatch.context() as patched:
-        patched.setattr(rig.producer, "_stopped", lambda: True)
-        patched.setattr(batch_producer, "STOP_S", 0.0)
+        patched.setattr(rig.producer._deadline, "_stopped", lambda: True)
+        patched.setattr(stop_deadline, "STOP_S", 0.0)
         with pytest.raises(AbortedError, match="not finished before the worker stopped"):
             rig.producer.commit()
         with pytest.raises(AbortedError, match="a transaction was not ended before the stop"):

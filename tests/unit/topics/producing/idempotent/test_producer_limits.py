@@ -11,8 +11,8 @@ import pytest
 
 from tests.unit.topics.producing.idempotent.delivery_rig import Rig, send, send_and_flush
 from tests.unit.topics.producing.scripted_brokers import SILENT
+from topics.clients import stop_deadline
 from topics.errors import BrokerError, DeliveryError
-from topics.producing import batch_producer
 from topics.producing.idempotent import delivery_flow
 from topics.producing.idempotent.idempotent_producer import IdempotentProducer
 
@@ -87,10 +87,10 @@ def test_a_queue_of_0_messages_has_no_limit(rig: Rig) -> None:
 
 
 def test_a_stop_leaves_the_broker_some_time(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch_producer, "STOP_S", 0.05)
+    monkeypatch.setattr(stop_deadline, "STOP_S", 0.05)
     rig.script["a", 0] = [SILENT]
     producer = rig.producer()
-    producer._stopped = lambda: True
+    producer._deadline._stopped = lambda: True
     send(producer, b"x")
     with pytest.raises(
         DeliveryError, match="^1 records were not delivered within 10 s of the stop: the broker"
