@@ -38,7 +38,12 @@ class Costs:
         53_000.0, "µs of CPU a MB of models in a snapshot", "benchmarks.snapshot_cost"
     )
     idle_us: float = _cost(6_000.0, "µs of CPU a second of an idle worker", "benchmarks.pipeline")
-    pace_ms: float = _cost(25.0, "ms between two rounds at least once", "streamapp/worker/driver/pace.py")
+    pace_ms: float = _cost(
+        25.0, "ms between two rounds at least once, at most", "streamapp/worker/driver/pace.py"
+    )
+    fetch_cores: float = _cost(
+        0.5, "cores up to which a worker fetches sooner at least once", "fetch.max.cpu.percent"
+    )
     least_commit_ms: float = _cost(50.0, "ms, shortest commit interval", "benchmarks.transactions")
     exactly_once_ms: float = _cost(
         20.0, "ms of an answer besides its interval", "benchmarks.pipeline --latency"

@@ -58,7 +58,9 @@ def plan_of(workload: Workload, costs: Costs) -> SizingPlan:
     delay = delay_of(costs, workload)
     busiest = _fewest(costs, workload, delay)
     workers, load = busiest.workers, busiest.load
-    cores_each = math.ceil(load.cores / delay.use * 10.0 - 1e-9) / 10.0
+    is_sooner = workload.guarantee == "at_least_once" and load.cores / delay.use < costs.fetch_cores
+    reserved = costs.fetch_cores if is_sooner else load.cores / delay.use
+    cores_each = math.ceil(reserved * 10.0 - 1e-9) / 10.0
     models_mb = busiest.models * costs.model_bytes / MB
     memory_each = math.ceil(costs.process_mb + busiest.held * costs.partition_mb + models_mb)
     broker, broker_steps = broker_load(costs, workload, workers, load)
@@ -67,7 +69,7 @@ def plan_of(workload: Workload, costs: Costs) -> SizingPlan:
             "cores to reserve for a worker, rounded up to a tenth",
             f"{n(load.cores)} ÷ {n(delay.use)}",
             load.cores / delay.use,
-            f"→ {n(cores_each)}",
+            f"→ {n(cores_each)}" + (" (fetch.max.cpu.percent)" if is_sooner else ""),
         ),
         step("cores of all workers", f"{workers} × {n(cores_each)}", workers * cores_each, "cores"),
         step(

@@ -69,8 +69,9 @@ def load_of(
 
     `models` are those of the worker: each model that learns is in the next snapshot.
 
-    Exactly once, a round comes before each commit, and after `PAUSE_MS` at the latest; at least once, rounds
-    are paced. A partition without new records takes no part in a round or commit.
+    Exactly once, a round comes before each commit, and after `PAUSE_MS` at the latest. At least once, the
+    load is that of the fewest rounds, to which a busy worker comes back: one with CPU to spare has more of
+    them, up to `Costs.fetch_cores`. A partition without new records takes no part in a round or commit.
     """
     commits = min(rate, SECOND_MS / commit_ms)
     paced = costs.pace_ms if guarantee == "at_least_once" else min(commit_ms, PAUSE_MS)
