@@ -39,6 +39,9 @@ NO_BROKER: Final = -1
 
 NEVER: Final = float("inf")
 
+MERGE_S: Final = 0.05
+"""How long records wait at most for others while batches wait: a request may be to a broker that hangs."""
+
 _LOOK_UPS: Final = frozenset({"look-up", "identity"})
 """Names of tasks that change nothing at a broker."""
 
@@ -78,7 +81,10 @@ class BatchSender(ABC):
         self._first_pause_s = first_pause_s
         self._longest_pause_s = longest_pause_s
         self._queues: dict[Place, deque[WrittenBatch]] = {}
-        self._in_flight: set[Place] = set()
+        self._in_flight: dict[Place, Line] = {}
+        """The connections of partitions with a batch that is not answered."""
+        self._began: dict[Line, float] = {}
+        """Times of the event loop at which the requests in flight began."""
         self._held: dict[Place, float] = {}
         """Times of the event loop before which a partition's batches are not sent."""
         self._slow: set[Place] = set()
@@ -103,7 +109,7 @@ class BatchSender(ABC):
         self._is_stopped = False
         self._reason = ""
         self.is_behind = False
-        """Whether a batch waits for no other reason than a request that is in flight."""
+        """Whether a batch waits for no other reason than a request that is in flight, and not for long."""
 
     def put(self, batches: Iterable[WrittenBatch]) -> None:
         """Send batches after those of the same partitions that were put before."""
@@ -205,8 +211,8 @@ class BatchSender(ABC):
         unled: set[str] = set()
         is_behind, wake_at = False, NEVER
         for place, queue in self._queues.items():
-            if place in in_flight:
-                is_behind = is_behind or len(queue) > 1
+            if (line := in_flight.get(place)) is not None:
+                is_behind = is_behind or (len(queue) > 1 and self._is_young(line, now))
                 continue
             if pauses and (until := pauses.get(place, 0.0)) > now:
                 wake_at = min(wake_at, until)
@@ -230,12 +236,13 @@ class BatchSender(ABC):
             elif load.opens_at > now:
                 wake_at = min(wake_at, load.opens_at)
             else:
-                is_behind = is_behind or not line[1]
+                is_behind = is_behind or (not line[1] and self._is_young(line, now))
         self.is_behind = is_behind
         for line, load in loads.items():
             if load.batches:
                 # Not by the task: until its first step another plan could send them on another connection.
-                self._in_flight.update((batch.topic, batch.partition) for batch in load.batches)
+                self._in_flight |= {(batch.topic, batch.partition): line for batch in load.batches}
+                self._began[line] = now
                 self._begin(line, self._send(line, load.batches))
         if (unled or self._outdated) and "look-up" not in self._tasks:
             topics, self._outdated = unled | self._outdated, set()
@@ -247,7 +254,11 @@ class BatchSender(ABC):
         node = line[0]
         opens_at = self._brokers.quiet_until(node)
         is_open = line not in self._tasks and opens_at <= now
-        return _Load(is_open, opens_at, min(self._most_bytes.get(node, REQUEST_BYTES), REQUEST_BYTES))
+        return _Load(is_open, opens_at, self._most_bytes.get(node, REQUEST_BYTES))
+
+    def _is_young(self, line: Line, now: float) -> bool:
+        """Whether a request is so young that its end is worth waiting for: a broker that hangs is not."""
+        return now - self._began.get(line, now) < MERGE_S
 
     def _leader(self, place: Place) -> int | None:
         leader = self._leaders.get(place)
@@ -300,7 +311,9 @@ class BatchSender(ABC):
                 self._most_bytes[node] = size // 2
             return
         finally:
-            self._in_flight.difference_update(places)
+            for place in places:
+                self._in_flight.pop(place, None)
+            self._began.pop(line, None)
         if node in self._most_bytes:
             self._most_bytes[node] *= 2
             if self._most_bytes[node] >= REQUEST_BYTES:

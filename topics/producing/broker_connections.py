@@ -21,6 +21,9 @@ logger = logging.getLogger(__name__)
 REQUEST_MS: Final = 10_000
 """How long a request may be unanswered before its connection counts as dead."""
 
+PART_OF_TIMEOUT: Final = 0.8
+"""The part of this time that replicas have: the broker answers before its connection counts as dead."""
+
 OLDEST: Final = "2.5"
 """The oldest Kafka whose brokers have all requests."""
 
@@ -58,10 +61,15 @@ class BrokerConnections:
         """
         self._topics = topics
         self._kafka = kafka
-        self._request_ms = request_ms
+        self._request_ms = min(request_ms, int(kafka.get("socket.timeout.ms", request_ms)))
         self._client: AIOKafkaClient | None = None
         self._quiet_until: dict[int, float] = {}
         """Times of the event loop before which a broker gets no request, by its number."""
+
+    @property
+    def replica_ms(self) -> int:
+        """How long a broker may wait for the replicas of records, in ms."""
+        return int(self._request_ms * PART_OF_TIMEOUT)
 
     async def open(self) -> None:
         """Connect to the first broker that answers, if not connected; raise LostAnswerError."""
@@ -81,9 +89,7 @@ class BrokerConnections:
     async def _connected(self) -> AIOKafkaClient:
         client = AIOKafkaClient(
             **connection_arguments(self._kafka),
-            request_timeout_ms=min(
-                self._request_ms, int(self._kafka.get("socket.timeout.ms", self._request_ms))
-            ),
+            request_timeout_ms=self._request_ms,
         )
         bound_frames(client, int(self._kafka.get("receive.message.max.bytes", MOST_BYTES)))
         try:

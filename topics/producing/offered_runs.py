@@ -94,10 +94,6 @@ class OfferedRuns:
         with self._lock:
             self._n_written_bytes += sum(len(batch.wire) for batch in batches)
 
-    def acknowledged(self, batch: WrittenBatch) -> None:
-        """Stop counting a batch, which the broker has."""
-        self.settled([batch])
-
     def settled(self, batches: Sequence[WrittenBatch]) -> None:
         """Stop counting batches, which the brokers have, or which have failed."""
         with self._lock:

@@ -82,7 +82,7 @@ class TransactionFlow:
             self._add,
             self._add_group,
             failures,
-            offered.acknowledged,
+            offered.settled,
             is_overdue,
         )
         self._failure: BrokerError | None = None

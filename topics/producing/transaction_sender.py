@@ -11,8 +11,8 @@ from confluent_kafka import KafkaError as Codes
 from topics.clients.delivery_failures import DeliveryFailures
 from topics.errors import AbortedError, BrokerError, FencedError
 from topics.producing.batch_encoder import WrittenBatch
-from topics.producing.batch_sender import BatchSender
-from topics.producing.broker_connections import REQUEST_MS, BrokerConnections
+from topics.producing.batch_sender import NEVER, BatchSender
+from topics.producing.broker_connections import BrokerConnections
 from topics.producing.coordinator_steps import FIRST_PAUSE_S, LONGEST_PAUSE_S
 from topics.producing.produce_request import Outcome, Produce
 from topics.producing.step_errors import Verdict, verdict_on
@@ -37,12 +37,12 @@ class TransactionSender(BatchSender):
         add_partitions: AddPartitions,
         add_group: AddGroup,
         failures: DeliveryFailures,
-        acknowledged: Callable[[WrittenBatch], None],
+        settled: Callable[[Sequence[WrittenBatch]], None],
         is_overdue: Callable[[], bool],
     ) -> None:
         """`add_partitions` and `add_group` make partitions and a group a part of the transaction;
-        `acknowledged` is called for each batch that the broker has; `is_overdue`: whether there is no reason
-        to wait for the brokers any longer.
+        `settled` is called with the batches that a broker has; `is_overdue`: whether there is no reason to
+        wait for the brokers any longer.
         """
         name = f"transactional.id={transactional_id}"
         super().__init__(brokers, name, FIRST_PAUSE_S, LONGEST_PAUSE_S)
@@ -50,7 +50,7 @@ class TransactionSender(BatchSender):
         self._add_partitions = add_partitions
         self._add_group = add_group
         self._failures = failures
-        self._acknowledged = acknowledged
+        self._settled = settled
         self._is_overdue = is_overdue
         self._added: set[Place] = set()
         self._expected: set[Place] = set()
@@ -174,37 +174,39 @@ class TransactionSender(BatchSender):
         self._added.update(places)
 
     def _wake_at(self) -> float:
-        return self._deadline
+        return self._deadline if self.failure is None else NEVER
 
     def _request(self, batches: Sequence[WrittenBatch]) -> Produce:
-        return Produce(self._id, REQUEST_MS, batches)
+        return Produce(self._id, self._brokers.replica_ms, batches)
 
     def _answered(self, node: int, batches: Sequence[WrittenBatch], outcomes: Sequence[Outcome]) -> None:
         refused = ""
+        delivered: list[WrittenBatch] = []
         for batch, outcome in zip(batches, outcomes, strict=True):
             place = batch.topic, batch.partition
             verdict, code = verdict_on("Produce", [outcome.code])
             if verdict is Verdict.DONE:
-                self._delivered(place, batch)
+                self._delivered(place)
+                delivered.append(batch)
             elif verdict <= Verdict.LOOK_UP:
                 if verdict is Verdict.LOOK_UP:
                     self._outdate([place[0]])
                 refused = f"{place[0]}[{place[1]}]: {Codes(code).str()}"
             else:
                 self._fail(self._refused(place, outcome, batch.count))
+        self._settled(delivered)
         if not refused:
             self._attempts.pop(node, None)
             return
         self._retry(node, refused)
 
-    def _delivered(self, place: Place, batch: WrittenBatch) -> None:
+    def _delivered(self, place: Place) -> None:
         self._unanswered.discard(place)
         queue = self._queues.get(place)
         if queue:  # none after a stop
             queue.popleft()
             if not queue:
                 del self._queues[place]
-        self._acknowledged(batch)
 
     def _lost(self, places: Sequence[Place]) -> None:
         """Do nothing: the transaction has one deadline."""

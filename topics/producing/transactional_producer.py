@@ -68,7 +68,6 @@ class TransactionalProducer(BatchProducer):
         super().__init__(kafka, stopped)
         wait_for_token(kafka)
         self.transactional_id = transactional_id
-        self.in_transaction = False
         self.is_open = False
         self._flow = TransactionFlow(
             kafka, transactional_id, timeout_ms, self._offered, self._deadline.is_over, topics
@@ -94,7 +93,6 @@ class TransactionalProducer(BatchProducer):
 
     def _take(self, topic: str, run: Run) -> None:
         """Make records a part of the transaction."""
-        self.in_transaction = True
         self._offered.offer(topic, run)
 
     def hand_over(self) -> None:
@@ -153,9 +151,7 @@ class TransactionalProducer(BatchProducer):
         if positions and member is None:
             message = "member must be given with offsets"
             raise ValueError(message)
-        self.in_transaction = True
         self._loop.run(self._flow.commit(positions, member))
-        self.in_transaction = False
 
     def abort(self) -> None:
         """Discard everything since the last commit; call `open` again before offering more."""
@@ -163,7 +159,7 @@ class TransactionalProducer(BatchProducer):
             self._loop.run(self._flow.abort())
         finally:
             self._offered.clear()
-        self.in_transaction = self.is_open = False
+        self.is_open = False
 
     def close(self) -> None:
         """Give up undelivered records and close the connections; call `flush` or `commit` first."""

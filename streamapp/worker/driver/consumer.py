@@ -98,7 +98,7 @@ class Consumer(driver.Consumer):
             # There is work for a while: records fetched during it are for the next turn.
             fetching = asyncio.ensure_future(self._take(0.0))
             began = time.monotonic()
-            if await self._deliver_round(epoch, is_last=True):
+            if await self._deliver_round(epoch, is_backlog=True):
                 self._round.note(began, time.monotonic(), time.process_time())
             await self._feed(epoch, await fetching)
         else:
@@ -122,7 +122,6 @@ class Consumer(driver.Consumer):
         if self.options.max_idle_ms > 0:
             waits += [order.seconds_to_idle(now) for order in self._live.orders.values()]
         changelogs = self._changelogs.wanted()
-        between = self._round.between_fetches_s if timeout_s else 0.0
         # No table and no run waits for the fetch, and the broker had no more than that.
         standbys = self._changelogs.recovery.standby_tps
         is_calm = timeout_s > 0 and changelogs <= standbys and not self._live.is_behind
@@ -131,6 +130,8 @@ class Consumer(driver.Consumer):
         pauses = is_calm and pause > 0
         # Records fetched while the round is processed would be a separate small round before the pause.
         not_before = now + pause if pauses else 0.0
+        is_paced = timeout_s > 0 and self.wiring.committer.answers_at_once
+        between = self._round.between_fetches_s if is_paced else 0.0
         fetched = await self._thread.take(
             positions, min(waits), changelogs, between, not_before, ahead=not pauses
         )
@@ -138,11 +139,11 @@ class Consumer(driver.Consumer):
             self.wiring.traces.fetched(fetched.columns, fetched.began)
         return fetched
 
-    async def _deliver_round(self, epoch: int, *, is_last: bool = False) -> bool:
+    async def _deliver_round(self, epoch: int, *, is_backlog: bool = False) -> bool:
         """Deliver at most one run of each live partition; return whether there was one.
 
-        A partition whose records are of several topics has several runs, in the order of time. `is_last`: no
-        other round follows in this turn, so that a commit waits for none.
+        A partition whose records are of several topics has several runs, in the order of time. `is_backlog`:
+        there are always more runs, so that a commit waits for none.
         """
         if self.options.max_idle_ms <= 0 and self._live.is_at_rest:
             return False  # without a time to count that a topic has been empty
@@ -152,10 +153,12 @@ class Consumer(driver.Consumer):
         runs = [run for order in orders if (run := next_run(order, now, most)) is not None]
         if not runs:
             return False
-        is_last = is_last or self._live.is_at_rest or self._live.has_backlog(now, self.schema_gate.holds)
-        for group in together(runs, most):
+        is_backlog = is_backlog or self._live.has_backlog(now, self.schema_gate.holds)
+        is_last, groups = self._live.is_at_rest, [*together(runs, most)]
+        for group in groups:
             began = time.thread_time()
-            records = await self._deliver(epoch, group[0].raw.partition, group, is_followed=not is_last)
+            is_followed = not is_backlog and not (is_last and group is groups[-1])
+            records = await self._deliver(epoch, group[0].raw.partition, group, is_followed=is_followed)
             self._size.note(records, time.thread_time() - began)
         return epoch == self.epoch
 

@@ -28,6 +28,7 @@ from streamapp.worker.processing.results import Results
 # Slow commits stretch the interval, up to this limit: a commit that waited out an outage must not stretch it
 # further.
 MAX_STRETCHED_INTERVAL = 2.0  # seconds
+NEAR_S = 5.0  # seconds: a commit that is due within them is prepared while its records are computed
 MAX_PASSED_RECORDS = 500
 MAX_HELD_RECORDS = 200_000  # records processed during a commit of a fifth of a second, at a million a second
 MAX_HELD_BYTES = 64 << 20  # of the records held and their outputs; a block may have megabytes
@@ -79,6 +80,11 @@ class CommitSchedule:
     def is_due(self, now: float) -> bool:
         """Return whether it is time to commit: no further round of runs can end before the commit is due."""
         return self.due is not None and now >= self.due - self._last_round_s
+
+    def is_near(self, now: float) -> bool:
+        """Return whether the next commit is due within NEAR_S."""
+        due = self._next(now) if self.due is None else self.due
+        return due - now <= NEAR_S
 
     def waits_for_runs(self, now: float, *, is_followed: bool) -> bool:
         """Return whether a commit waits for runs that the driver has fetched already.

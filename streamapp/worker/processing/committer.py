@@ -123,6 +123,11 @@ class Committer:
             return float("inf")
         return max(0.0, due - now)
 
+    @property
+    def answers_at_once(self) -> bool:
+        """Whether outputs are visible before their commit: at least once."""
+        return not self.schedule.exactly_once
+
     def seconds_to_last_round(self, now: float, round_s: float) -> float:
         """Return how long a round of runs, which takes `round_s` seconds, may wait: see `CommitSchedule`."""
         return self.schedule.seconds_to_last_round(now, round_s)
@@ -130,9 +135,10 @@ class Committer:
     def expect(self, runs: Sequence[Run]) -> None:
         """Prepare the commit of runs that are about to be computed, exactly once.
 
-        At least once a commit delays no answer.
+        At least once a commit delays no answer. A commit that is far away is not prepared: the coordinator
+        would have to keep an open transaction in which nothing happens.
         """
-        if self.schedule.exactly_once:
+        if self.schedule.exactly_once and self.schedule.is_near(self._clock()):
             self._transactions.expect([(run.raw.topic, run.raw.partition) for run in runs])
 
     def commit_if_due(self, *, is_followed: bool = False) -> None:

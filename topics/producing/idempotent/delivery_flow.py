@@ -19,6 +19,7 @@ from topics.clients.sender import FLUSH_STEP_S
 from topics.clients.stop_deadline import STOP_S
 from topics.errors import BrokerError
 from topics.producing.batch_encoder import BatchForm, WrittenBatch, write_runs
+from topics.producing.batch_sender import MERGE_S
 from topics.producing.broker_connections import BrokerConnections, LostAnswerError
 from topics.producing.idempotent.backlog import Backlog
 from topics.producing.idempotent.delivery_sender import DeliverySender
@@ -31,9 +32,6 @@ logger = logging.getLogger(__name__)
 
 EARLY_BYTES: Final = 1 << 20
 """Bytes of records that are written even while other batches wait."""
-
-MERGE_S: Final = 0.05
-"""How long records wait at most while other batches wait: those may be for a broker that hangs."""
 
 MOST_WAITING: Final = 4
 """Batches of a partition from which on its further records are not written."""

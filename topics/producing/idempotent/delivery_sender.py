@@ -31,11 +31,6 @@ GONE_S: Final = 3.0
 UNREACHABLE_S: Final = 30.0
 """How long no known broker answers, before the configured addresses are connected to again."""
 
-PART_OF_TIMEOUT: Final = 0.8
-"""The part of `request.timeout.ms` that replicas have: the broker answers before its connection counts as
-dead.
-"""
-
 
 class DeliverySender(BatchSender):
     """Sends batches without a transaction; to be used in one event loop.
@@ -121,7 +116,7 @@ class DeliverySender(BatchSender):
             if wire is not batch.wire:
                 batch = self._queues[place][0] = replace(batch, wire=wire)
             numbered.append(batch)
-        return Produce(None, int(self._terms.request_ms * PART_OF_TIMEOUT), numbered)
+        return Produce(None, self._brokers.replica_ms, numbered)
 
     async def _identify(self) -> None:
         self.identity = await self._new_identity()

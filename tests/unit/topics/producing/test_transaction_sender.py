@@ -34,7 +34,7 @@ def sender_of(
     add: Callable[[Sequence[Place]], Awaitable[None]] = add_nothing,
 ) -> TransactionSender:
     failures = DeliveryFailures(Access.of({}))
-    return TransactionSender(brokers, "id", add, add_nothing, failures, acknowledged.append, is_overdue)
+    return TransactionSender(brokers, "id", add, add_nothing, failures, acknowledged.extend, is_overdue)
 
 
 def run(
@@ -125,6 +125,27 @@ def test_a_batch_that_is_there_already_is_delivered() -> None:
     assert result is None
     assert brokers.log == {("a", 0): [b"x"]}
     assert len(acknowledged) == 1
+
+
+def test_after_its_deadline_a_transaction_plans_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    plans: list[float] = []
+    plan = TransactionSender._may_send
+
+    def counted(self: TransactionSender, now: float) -> bool:
+        plans.append(now)
+        return plan(self, now)
+
+    monkeypatch.setattr(TransactionSender, "_may_send", counted)
+
+    async def after_the_deadline(sender: TransactionSender) -> None:
+        with pytest.raises(AbortedError, match=r"not delivered within transaction.timeout.ms"):
+            await sender.flush()
+        before = len(plans)
+        for _ in range(1000):
+            await asyncio.sleep(0)
+        assert len(plans) - before <= 1
+
+    run({("a", 0): [SILENT]}, [batch("a", 0)], then=after_the_deadline, seconds=0.05)
 
 
 def test_a_batch_follows_its_leader() -> None:

@@ -152,6 +152,7 @@ class Driver:
             commit=self._commit,
             tick_due=lambda now: self.due_for_tick,
             seconds_to_tick=lambda now: 1.0,
+            answers_at_once=False,
             seconds_to_last_round=self._seconds_to_last_round,
         )
         return SimpleNamespace(

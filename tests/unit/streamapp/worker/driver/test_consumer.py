@@ -117,6 +117,20 @@ def test_runs_of_one_fetch_are_marked_as_followed_up_to_the_last_one() -> None:
     assert driver.delivered == [0, 0, 0, 0], "three runs, and the tick that commits at their end"
 
 
+def test_a_round_that_is_handed_out_in_parts_is_followed_up_to_its_last_part() -> None:
+    """Else a commit that is due begins after the first part, and leaves out the others' outputs."""
+    driver = Driver(order_of(0), order_of(1))
+    driver.fetched = Fetched({TP("topic", 0): columns(0, 1), TP("topic", 1): columns(0)})
+    seen: list[tuple[list[int], bool]] = []
+
+    def note(delivery: Delivery) -> None:
+        seen.append(([run.raw.partition for run in delivery.runs], delivery.is_followed))
+
+    driver.on_delivery = note
+    asyncio.run(driver.turn())
+    assert [entry for entry in seen if entry[0]] == [([0], True), ([1], False)]
+
+
 def test_a_backlog_does_not_make_a_commit_wait() -> None:
     order = order_of(0)
     order.add("topic", columns(0, 1, 2, 3))  # two runs

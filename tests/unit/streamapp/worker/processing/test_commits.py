@@ -1,11 +1,13 @@
 """Commits: when they begin, in which order outputs, journal and offsets count, and when nothing may count."""
 
 import asyncio
+from typing import Any, cast
 
 import pytest
 
 from streamapp.worker.journal.entry import Step
 from streamapp.worker.journal.ledger import LedgerError
+from streamapp.worker.processing.commit_schedule import CommitSchedule
 from tests.positions import at
 from tests.unit.streamapp.settled import settled
 from tests.unit.streamapp.worker.processing.rig import (
@@ -50,6 +52,15 @@ def test_a_commit_that_publishes_outputs_has_all_runs_of_a_fetch(exactly_once: b
         assert w.offsets.get(("labels", 0), 0) == (1 if exactly_once else 0)
 
     run(story, exactly_once)
+
+
+@pytest.mark.parametrize(("interval", "is_prepared"), [(0.1, True), (60.0, False)])
+def test_a_commit_is_prepared_if_it_is_near(interval: float, is_prepared: bool) -> None:
+    schedule = CommitSchedule(cast("Any", None), interval=interval, exactly_once=True, clock=lambda: 100.0)
+    assert schedule.is_near(100.0) is is_prepared
+    schedule.note()
+    assert schedule.is_near(100.0) is is_prepared
+    assert schedule.is_near(100.0 + interval)
 
 
 def test_a_commit_waits_half_an_interval_for_other_runs_at_most() -> None:

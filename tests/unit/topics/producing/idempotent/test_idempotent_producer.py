@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,7 @@ def test_records_that_come_while_a_request_is_in_flight_go_together(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(delivery_flow, "MERGE_S", 60.0)
+    monkeypatch.setattr(batch_sender, "MERGE_S", 60.0)
     answer, is_sent = asyncio.Event(), threading.Event()
 
     class Held(ScriptedBrokers):
@@ -256,6 +258,22 @@ def test_a_silent_broker_stops_no_other_one(rig: Rig) -> None:
         while len(rig.values()) <= number:
             producer._loop.run(producer._flow._sender.move(0.01))
     assert rig.values() == [b"%d" % number for number in range(5)]
+
+
+def test_a_silent_broker_is_no_reason_to_wait_for_others(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivery_flow, "MERGE_S", 60.0)
+    monkeypatch.setattr(batch_sender, "MERGE_S", 0.0)  # the silent request is old at once
+    rig.brokers.leaders["a", 1] = [2]
+    rig.script["a", 1] = [SILENT]
+    producer = rig.producer()
+    for number in range(3):
+        send(producer, b"%d" % number, partition=1)
+        producer._loop.run(producer._flow._sender.move(0.01))
+    send(producer, b"x")
+    deadline = time.monotonic() + 30
+    while not rig.values() and time.monotonic() < deadline:
+        producer._loop.run(producer._flow._sender.move(0.01))
+    assert rig.values() == [b"x"]
 
 
 def test_large_requests_whose_answers_are_lost_become_smaller(
