@@ -9,6 +9,13 @@ from pathlib import Path
 import pytest
 
 from streamapp.worker.observability.metrics import Metrics
+from streamapp.worker.observability.model_figures import (
+    ADVICES,
+    CLASS_FIGURES,
+    CLASSES_MAX,
+    MODELS_MAX,
+    ModelFigures,
+)
 
 ROOT = Path(__file__).parents[5]
 PAGE = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
@@ -52,3 +59,22 @@ def test_every_metric_is_counted() -> None:
     counted = {family.name for family in Metrics().registry.collect()}
     unknown = {name for name in named if name.removesuffix("_total") not in counted and name not in TEXTS}
     assert unknown == set()
+
+
+FIGURES = PAGE.split("### Figures of models\n")[1].split("\n### ")[0].split("\n## ")[0]
+
+
+def test_every_figure_of_a_model_is_in_the_table() -> None:
+    """The ends of an interval may be left out: the table names them together."""
+    named = set(re.findall(r"`(grove_[a-z0-9_]+)`", FIGURES))
+    shown = {family.name for family in ModelFigures().collect()}
+    missing = {name for name in shown if name not in named and re.sub("_(low|high)$", "", name) not in named}
+    assert missing == set()
+
+
+def test_the_most_samples_of_figures_are_as_many_as_the_page_has() -> None:
+    names = {family.name for family in ModelFigures().collect()}
+    of_classes = {name for name in names if name.startswith("grove_class_")}
+    assert len(of_classes) == 1 + 3 * len(CLASS_FIGURES)
+    of_model = len(names - of_classes) + len(ADVICES) - 1 + CLASSES_MAX * len(of_classes)
+    assert f"at most {MODELS_MAX * of_model:,} samples" in FIGURES
