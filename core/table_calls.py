@@ -18,7 +18,7 @@ from core.evaluation import EvaluationDue, MeasuresThen, labels_of_classes
 from core.events import Event
 from core.kernels import jit
 from core.layout.model import Floats, Ints
-from core.layout.published import KNOWN, RAW, THRESHOLD
+from core.layout.published import KNOWN, RAW, REBUILDS, THRESHOLD
 from core.learners.protocol import Learner, Stretch, workspace_of
 from core.learning_curve.forecast import CurveThen
 from core.model import drift_reaction, input_alarm, numbers_seen
@@ -60,8 +60,8 @@ class Answers:
     seen: dict[int, dict[int, NumberRange]] = field(default_factory=dict)
     """By row, if the model explains and the label is requested: by column, the numbers seen so far."""
     report: npt.NDArray[np.float64] | None = None
-    """Threshold, known classes and raw shares [row, RAW + class] (core/layout/published.py), NaN for models
-    without them; None: no model of the table has any."""
+    """Threshold, known classes, rebuilds and raw shares [row, RAW + class] (core/layout/published.py), NaN
+    for models without them; None: no model of the table has any."""
 
     @staticmethod
     def to(n: int, classes: int, reports: bool = False) -> Answers:
@@ -127,10 +127,14 @@ def _examine_report(report: npt.NDArray[np.float64]) -> None:
     is_missing = np.isnan(report)
     is_legal = is_missing | ((report >= 0.0) & (report <= 1.0))
     is_legal[:, THRESHOLD] = is_missing[:, THRESHOLD] | np.isfinite(report[:, THRESHOLD])
+    is_legal[:, REBUILDS] = is_missing[:, REBUILDS] | (report[:, REBUILDS] >= 0.0)
     classes = report[:, KNOWN]
     is_legal[:, KNOWN] = is_missing[:, KNOWN] | ((classes >= 1.0) & (classes <= report.shape[1] - RAW))
     if not is_legal.all():
-        msg = "report must be a threshold, a number of classes and shares from 0 to 1; pass the answer's own"
+        msg = (
+            "report must be a threshold, a number of classes, a number of rebuilds of at least 0 and shares "
+            "from 0 to 1; pass the answer's own"
+        )
         raise SchemaError(msg)
 
 

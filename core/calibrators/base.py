@@ -35,10 +35,20 @@ class Calibrator(Parameters):
         raise NotImplementedError
 
 
+CalibratorParameters: Any = Calibrator.record()
+"""The record of the parameters that all calibrators have; they are the first of each calibrator."""
+
+
 @kernel
 def kept(memory: float) -> float:
     """Return the factor of the weights of earlier labels at each label."""
-    return 1.0 - 1.0 / memory if memory > 1.0 else 1.0
+    return 1.0 - 1.0 / memory if memory >= 1.0 else 1.0
+
+
+@kernel
+def remembered(memory: float, labels: int) -> float:
+    """Return the number of labels that a calibrator remembers after it has learned ``labels`` labels."""
+    return min(float(labels), memory) if memory >= 1.0 else float(labels)
 
 
 def calibrated_dispatcher() -> Any:

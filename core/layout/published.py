@@ -11,7 +11,9 @@ THRESHOLD: Final = 0
 """Column of a report: threshold of the set; NaN: the model has no sets."""
 KNOWN: Final = 1
 """Column: number of classes that the model knew; NaN: nothing is reported."""
-RAW: Final = 2
+REBUILDS: Final = 2
+"""Column: blocks that the model had replaced after drifts (`ModelHeader.rebuilds`); NaN without raw shares."""
+RAW: Final = 3
 """First of the columns of raw shares [class]; NaN: they were not calibrated."""
 
 

@@ -8,20 +8,28 @@ The class answered is the one with the largest probability, the learner's own if
 strategies get the raw shares. The hits of answers are those of this class; drift detectors and the guards of
 the strategy ``ask`` see these, so that calibration may change which labels are requested through them alone.
 
+Calibrators take over as labels come: beside the labels that they remember, the raw share counts SHARES_COUNT
+labels. So a few labels cannot decide the class answered, and records with different raw shares keep different
+probabilities where the curve of a calibrator is constant.
+
 A label teaches the calibrators with the raw shares of the answer to its own record, however late it comes;
-answers carry them in a row of *reports* (core/layout/published.py) for this reason.
+answers carry them in a row of *reports* (core/layout/published.py) for this reason. The answer of a tree that
+has been replaced after a drift teaches no calibrator: the shares of the new tree mean something else.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
-from core.calibrators.base import calibrated_dispatcher
+from core.calibrators.base import CalibratorParameters, calibrated_dispatcher, remembered
 from core.conformal.conformal_sets import report_set, state_of
 from core.kernels.jit import kernel, tail
 from core.layout.model import ModelHeader
 from core.layout.plan import PlanRecord
-from core.layout.published import KNOWN, RAW, Calibration
+from core.layout.published import KNOWN, RAW, REBUILDS, Calibration
+
+SHARES_COUNT: Final = 30.0
+"""Labels that the raw share of a class counts beside the labels that its calibrator remembers [D79]."""
 
 calibrated = calibrated_dispatcher()
 
@@ -57,6 +65,7 @@ def publish(run: Any, plan: PlanRecord, model: ModelHeader, row: int, best: int,
         return best
     report[KNOWN] = float(model.classes)
     if plan.calibration_words != 0:
+        report[REBUILDS] = float(model.rebuilds)
         for c in range(run.classes):
             raw[c] = shares[c]
         if Calibration(model.ints, model.floats, plan.calibration).labels > 0:
@@ -87,10 +96,14 @@ def calibrate(plan: PlanRecord, model: ModelHeader, raw, shares) -> None:
     """
     section = Calibration(model.ints, model.floats, plan.calibration)
     p, total = plan.parameters(plan.calibrator_at), 0.0
+    memory = CalibratorParameters(plan.ints, plan.floats, plan.calibrator_at).memory
+    labels = remembered(memory, section.labels)
+    part = labels / (labels + SHARES_COUNT)
     for c in range(model.classes):
         value = calibrated(plan.calibrator, p, section.state_of(c, plan.calibrator_words), raw[c])
         if not 0.0 <= value <= 1.0:
             value = raw[c]
+        value = (1.0 - part) * raw[c] + part * value
         shares[c] = value
         total += value
     for c in range(model.classes):

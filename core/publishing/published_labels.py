@@ -11,7 +11,7 @@ from core.kernels.jit import kernel, tail
 from core.layout.measures import LABELS
 from core.layout.model import ModelHeader
 from core.layout.plan import PlanRecord
-from core.layout.published import KNOWN, RAW, THRESHOLD, Calibration
+from core.layout.published import KNOWN, RAW, REBUILDS, THRESHOLD, Calibration
 from core.numeric.special import LN2, exp, log2
 from core.publishing.label_weights import Draw, following_basis, label_weight, relative_weight
 from core.publishing.published_answers import report_of
@@ -21,12 +21,16 @@ learn_share = learn_dispatcher()
 
 @kernel
 def learn_label(run: Any, plan: PlanRecord, model: ModelHeader, row: int, came_along: bool) -> None:
-    """Let the calibrators learn a label with its answer, and judge the answer's set."""
+    """Let the calibrators learn a label with its answer, and judge the answer's set.
+
+    An answer of a tree that has been replaced after a drift teaches no calibrator; its set is judged.
+    """
     report, label = report_of(run, row), int(run.label[row])
     if run.prediction[row] < 0 or not report[KNOWN] >= 1.0:  # NaN: the answer was not reported
         return
     draw = Draw(int(run.sampled[row]), run.importance[row], came_along)
-    if plan.calibration_words != 0 and report[RAW] >= 0.0:
+    is_of_this_tree = report[REBUILDS] == float(model.rebuilds)
+    if plan.calibration_words != 0 and report[RAW] >= 0.0 and is_of_this_tree:
         learn_shares(plan, model, tail(report, RAW), int(report[KNOWN]), label, draw)
     if plan.conformal_words != 0 and report[THRESHOLD] == report[THRESHOLD]:
         shares = tail(run.probability, row * run.classes)

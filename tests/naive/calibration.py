@@ -22,7 +22,7 @@ class Platt:
 
     def __init__(self, beta=0.1, prior=10.0, memory=5000):
         self.beta, self.prior = beta, prior
-        self.factor = 1.0 - 1.0 / memory if memory > 1 else 1.0
+        self.factor = 1.0 - 1.0 / memory if memory >= 1 else 1.0
         self.theta = np.array([1.0, 0.0])
         self.first = np.eye(2) / beta**2
         self.squares = self.first.copy()
@@ -57,11 +57,12 @@ class Isotonic:
 
     def __init__(self, blocks=24, prior=1.0, memory=5000):
         self.most, self.prior = blocks, prior
-        self.factor = 1.0 - 1.0 / memory if memory > 1 else 1.0
+        self.factor = 1.0 - 1.0 / memory if memory >= 1 else 1.0
         self.blocks = []  # share, weight, hits
 
     def learn(self, share, label, weight=1.0):
         kept = [(s, w * self.factor, h * self.factor) for s, w, h in self.blocks]
+        kept = [block for block in kept if block[1] > 1e-12]
         same = [block for block in kept if block[0] == share]
         if same:
             at = kept.index(same[0])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from core.publishing.published_answers import SHARES_COUNT
 from streamapp.worker.task.task import Task
 from tests.naive import calibration as naive
 from tests.topology.partition import ALWAYS, PARTITION, Partition, Record, config
@@ -61,7 +62,9 @@ def test_late_labels_teach_the_answer_of_then_also_after_a_restore(delay: int) -
             if "raw_probabilities" not in answer:
                 continue
             probabilities = {
-                name: twins[name].calibrated(share) for name, share in answer["raw_probabilities"].items()
+                name: (judged * twins[name].calibrated(share) + SHARES_COUNT * share)
+                / (judged + SHARES_COUNT)
+                for name, share in answer["raw_probabilities"].items()
             }
             total = sum(probabilities.values())
             if judged:
@@ -81,6 +84,35 @@ def test_late_labels_teach_the_answer_of_then_also_after_a_restore(delay: int) -
     assert state is not None
     assert state.labels == judged
     assert state.threshold == pytest.approx(threshold.value, abs=0.02)  # answers are sent rounded
+
+
+@pytest.mark.parametrize("calibration", ["platt", "isotonic"])
+def test_a_new_tree_answers_its_own_shares_until_a_label_of_its_own_answers(calibration: str) -> None:
+    """Labels come after 40 instances, so that those after an alarm belong to answers of the earlier tree."""
+    turned = [(instance, "ba"["ab".index(name)]) for instance, name in rows(160, seed=2)]
+    given = rows(200) + [({**instance, "id": f"t{i}"}, name) for i, (instance, name) in enumerate(turned)]
+    settings = config(
+        SPEC | {"calibration": calibration, "drift": {"name": "hddm-a", "reaction": "reset"}},
+        pending_ttl_ms=1_000_000,
+    )
+    live, restored = Partition(settings), Partition(settings)
+    fed(restored, given, 40, restored=True)
+    rebuilds, of_new_trees = 0, 0
+    for start in range(0, len(given), 40):
+        fed(live, given[start : start + 40], 40)
+        answers = live.predictions[start : start + 40]
+        own = [answer for answer in answers if "raw_probabilities" in answer]
+        if rebuilds > of_new_trees:
+            of_new_trees = rebuilds
+            assert all(answer["probabilities"] == answer["raw_probabilities"] for answer in own)
+        elif start > 200:
+            assert any(answer["probabilities"] != answer["raw_probabilities"] for answer in own)
+        rebuilds = live.model().summary().rebuilds
+    assert of_new_trees > 0
+    assert [answer["probabilities"] for answer in restored.predictions] == [
+        answer["probabilities"] for answer in live.predictions
+    ]
+    assert restored.model().snapshot() == live.model().snapshot()
 
 
 def test_the_set_and_its_coverage_are_those_of_the_answers() -> None:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from core.active.label_account import ANSWERED, DECLINED
 from core.layout.measures import MOST_CLASSES
-from core.layout.published import KNOWN, RAW
+from core.layout.published import KNOWN, RAW, REBUILDS
 from core.state_version import MEASURES_SINCE
 from streamapp.worker.task import counters
 from streamapp.worker.task.challenges.challenged_answers import ChallengedRows
@@ -154,7 +154,8 @@ def _reported(run: AnsweredRun, rows: Ints64) -> Ints32 | None:
         return None
     report = run.replies.report[rows]
     classes, is_raw = report[:, KNOWN], ~np.isnan(report[:, RAW])
-    number: Ints32 = np.where(classes >= 1.0, RAW + np.where(is_raw, classes, 0.0), 0.0).astype(np.int32)
+    words = np.where(is_raw, RAW + classes, REBUILDS)  # without raw shares their tree is of no interest
+    number: Ints32 = np.where(classes >= 1.0, words, 0.0).astype(np.int32)
     return number if number.any() else None
 
 

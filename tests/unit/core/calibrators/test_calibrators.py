@@ -57,6 +57,8 @@ class Calibrator:
         ("isotonic", {}),
         ("isotonic", {"blocks": 3, "prior": 0.0, "memory": 0}),
         ("isotonic", {"blocks": 7, "prior": 2.0, "memory": 30}),
+        ("platt", {"memory": 1}),
+        ("isotonic", {"memory": 1}),
     ],
 )
 def test_it_is_its_naive_twin(name, parameters):
@@ -123,9 +125,10 @@ def test_claims_that_are_too_sure_become_right(name):
         assert (np.diff(answers[order]) >= 0.0).all()
 
 
+@pytest.mark.parametrize("memory", [1, 2])
 @pytest.mark.parametrize("name", TWINS)
-def test_hard_shares_and_weights_keep_it_sound(name):
-    ours = Calibrator(name, memory=2)
+def test_hard_shares_and_weights_keep_it_sound(name, memory):
+    ours = Calibrator(name, memory=memory)
     for weight in (1e-9, 10.0, 1.0):
         for share in (0.0, 1.0, 5e-324, 1.0 - 2.0**-53, 0.5):
             for label in (0.0, 1.0, 1.0):
