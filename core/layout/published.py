@@ -12,7 +12,7 @@ THRESHOLD: Final = 0
 KNOWN: Final = 1
 """Column: number of classes that the model knew; NaN: nothing is reported."""
 REBUILDS: Final = 2
-"""Column: blocks that the model had replaced after drifts (`ModelHeader.rebuilds`); NaN without raw shares."""
+"""Column: blocks replaced after drifts before the answer (`ModelHeader.rebuilds`); NaN without raw shares."""
 RAW: Final = 3
 """First of the columns of raw shares [class]; NaN: they were not calibrated."""
 
