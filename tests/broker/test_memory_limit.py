@@ -47,7 +47,7 @@ class MemoryCgroup:
         """Return the bytes that count, without pages of files."""
         lines = (self.path / "memory.stat").read_text().splitlines()
         fields = {name: int(value) for name, value in map(str.split, lines)}
-        return int((self.path / self._used).read_text()) - fields["inactive_file"]
+        return int((self.path / self._used).read_text()) - fields["inactive_file"] - fields["active_file"]
 
     def limit_to(self, n: int) -> None:
         self._write(self._limit, n)

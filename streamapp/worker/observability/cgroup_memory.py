@@ -1,7 +1,8 @@
 """Memory limit: how much of the memory that its cgroup grants a worker uses; the kernel ends it at the limit.
 
-Cgroups v1 and v2 are read; a limit of a cgroup above counts too. Pages of files that the kernel can take back
-at once do not count as used, as in Kubernetes' working set.
+Cgroups v1 and v2 are read; a limit of a cgroup above counts too. Pages of files on a disk, read once
+(`inactive_file`) or often (`active_file`), do not count as used, because the kernel takes them back before it
+ends a process. Files in memory (`shmem`: tmpfs) count.
 """
 
 from __future__ import annotations
@@ -41,11 +42,13 @@ class _Files:
 
     limit: str
     used: str
-    reclaimable: str  # a field of memory.stat
+    reclaimable: tuple[str, ...]  # fields of memory.stat
 
 
-_VERSION_1: Final = _Files("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
-_VERSION_2: Final = _Files("memory.max", "memory.current", "inactive_file")
+_VERSION_1: Final = _Files(
+    "memory.limit_in_bytes", "memory.usage_in_bytes", ("total_inactive_file", "total_active_file")
+)
+_VERSION_2: Final = _Files("memory.max", "memory.current", ("inactive_file", "active_file"))
 
 
 class MemoryLimit:
@@ -64,7 +67,7 @@ class MemoryLimit:
             return ""
         self._was_near = True
         return (
-            f"the memory limit is near: {use.used / MIB:.0f} of {use.limit / MIB:.0f} MB of this worker's "
+            f"the memory limit is near: {use.used / MIB:.0f} of {use.limit / MIB:.0f} MiB of this worker's "
             "cgroup are used, and at the limit the kernel ends the worker; set models.max.bytes (models "
             "beyond it wait in state.dir), or raise the limit"
         )
@@ -128,7 +131,7 @@ def _use_in(folder: Path, files: _Files) -> MemoryUse | None:
             return None
         used = int((folder / files.used).read_text(encoding="ascii"))
         fields = (line.split() for line in (folder / "memory.stat").read_text(encoding="ascii").splitlines())
-        reclaimable = next((int(value) for name, value in fields if name == files.reclaimable), 0)
+        reclaimable = sum(int(value) for name, value in fields if name in files.reclaimable)
     except (OSError, ValueError):
         return None
     return MemoryUse(max(used - reclaimable, 0), int(limit))

@@ -24,17 +24,22 @@ class Tree:
         (place / "own").write_text(names)
         self.limit = MemoryLimit(place / "mounts", place / "own")
 
-    def write(self, folder: Path, limit: int | None, used: int, files: int = 0) -> None:
-        """Let a cgroup have a limit, and use so many bytes, of which `files` are pages of files."""
-        names = {
-            1: ("limit_in_bytes", "usage_in_bytes", "total_inactive_file"),
-            2: ("max", "current", "inactive_file"),
-        }
-        of_limit, of_use, of_files = names[self.version]
+    def write(
+        self, folder: Path, limit: int | None, used: int, *, unused: int = 0, read: int = 0, shared: int = 0
+    ) -> None:
+        """Let a cgroup have a limit, and use so many bytes: `unused` and `read` are pages of files that were
+        read once and often, `shared` those of files in memory (tmpfs), which no disk has.
+        """
+        names = {1: ("limit_in_bytes", "usage_in_bytes", "total_"), 2: ("max", "current", "")}
+        of_limit, of_use, whole = names[self.version]
         none = NO_LIMIT_V1 if self.version == 1 else "max"
         (folder / f"memory.{of_limit}").write_text(f"{none if limit is None else limit}\n")
         (folder / f"memory.{of_use}").write_text(f"{used}\n")
-        (folder / "memory.stat").write_text(f"anon 1\n{of_files} {files}\n")
+        fields = {"active_anon": 1, "shmem": shared, "file": unused + read + shared}
+        fields |= {"inactive_file": unused, "active_file": read}
+        text = "".join(f"{whole}{name} {value}\n" for name, value in fields.items())
+        own = "inactive_file 1\nactive_file 1\n" if whole else ""  # without the cgroups below
+        (folder / "memory.stat").write_text(own + text)
 
 
 @pytest.fixture(params=[1, 2])
@@ -43,15 +48,28 @@ def tree(request: pytest.FixtureRequest, tmp_path: Path) -> Tree:
 
 
 def test_pages_of_files_do_not_count(tree: Tree) -> None:
-    tree.write(tree.own, 100 * MIB, 95 * MIB, files=20 * MIB)
+    tree.write(tree.own, 100 * MIB, 95 * MIB, unused=20 * MIB)
     assert tree.limit.tightest() == MemoryUse(75 * MIB, 100 * MIB)
     assert tree.limit.failure() == ""
+
+
+def test_pages_of_files_that_are_read_often_do_not_count_either(tree: Tree) -> None:
+    """The kernel takes both kinds back before it ends a process."""
+    tree.write(tree.own, 100 * MIB, 95 * MIB, unused=5 * MIB, read=20 * MIB)
+    assert tree.limit.tightest() == MemoryUse(70 * MIB, 100 * MIB)
+    assert tree.limit.failure() == ""
+
+
+def test_files_in_memory_count(tree: Tree) -> None:
+    tree.write(tree.own, 100 * MIB, 95 * MIB, read=2 * MIB, shared=50 * MIB)
+    assert tree.limit.tightest() == MemoryUse(93 * MIB, 100 * MIB)
+    assert tree.limit.failure()
 
 
 def test_the_line_names_use_limit_and_remedy(tree: Tree) -> None:
     tree.write(tree.own, 100 * MIB, 90 * MIB)
     assert tree.limit.failure() == (
-        "the memory limit is near: 90 of 100 MB of this worker's cgroup are used, and at the limit the "
+        "the memory limit is near: 90 of 100 MiB of this worker's cgroup are used, and at the limit the "
         "kernel ends the worker; set models.max.bytes (models beyond it wait in state.dir), or raise the "
         "limit"
     )
