@@ -286,7 +286,10 @@ class LocalCopy:
             if not is_damage(error) or not self._path.exists():
                 raise self.failed(error) from error
             self._delete_damaged(f" ({first_line(error)})")
-            self._open_files()
+            try:
+                self._open_files()
+            except Exception as again:
+                raise self.failed(again) from again
         self.opened += 1
 
     def _open_files(self) -> None:

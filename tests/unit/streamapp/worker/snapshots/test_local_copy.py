@@ -115,6 +115,27 @@ def test_a_copy_that_cannot_be_opened_is_deleted(
     assert opened(tmp_path).persisted == 9
 
 
+class FullDisk(UncachedOptions):
+    """Options with which no copy can be created; they stand for a disk that fills between two openings."""
+
+    def open(self, path: Path, *, read_only: bool = False) -> Any:
+        if path.exists():
+            return super().open(path, read_only=read_only)
+        message = "IO error: No space left on device"
+        raise Exception(message)
+
+
+def test_a_damaged_copy_that_cannot_be_made_anew_is_named(tmp_path: Path, written: Path) -> None:
+    (file,) = written.glob("CURRENT")
+    flip(file, slice(None))
+    options = FullDisk(**{"block_cache_size": 0, **OPTIONS})  # type: ignore[arg-type]
+    copy = LocalCopy(0, written, tmp_path, options)
+    with pytest.raises(LocalCopyError, match=r"cannot be written \(IO error: No space left.*make room"):
+        copy.ensure()
+    assert "No space left on device" in copy.failure
+    assert opened(tmp_path).persisted is None
+
+
 def test_a_copy_whose_values_are_damaged_is_deleted_at_the_next_start(tmp_path: Path) -> None:
     async def story() -> None:
         copies = Copies(tmp_path)
