@@ -12,8 +12,8 @@ are held to their share (cgroup quota) after they are ready and have met all mod
 visible at one moment, because it was produced in one transaction. The clock runs until 95 % of it are
 committed; no snapshot falls into this time. Shares are small, so that all workers together leave the broker
 the rest of two cores; the commit interval is longer than the default by as much as the worker is slower. Each
-line has the rate that `grove plan` predicts for the same partitions. `--fit` measures one worker and prints
-the costs for `--costs`.
+line has the rate that `grove plan` predicts for the same partitions. `--fit` measures one worker on a whole
+core and prints the costs for `--costs`: on a small share a commit costs several times as much.
 
 `--rebalance`: how long partitions stand still when a second worker joins, by partitions and models.
 docs/scale.md has the figures.
@@ -51,6 +51,9 @@ from streamapp.worker.task.task_config import TaskConfig
 from topics.definitions import TopicNames
 
 FULL_CORE_COMMIT_MS = 100.0  # the default of commit.interval.ms
+SHARE = 0.05  # of a core, for each worker of a group
+RECORDS = 250_000  # of a backlog, for each worker of a group
+FIT_RECORDS = 2_000_000  # of a backlog for --fit: some seconds of a whole core, with dozens of commits
 REBALANCED = "8x100,8x1000,8x10000,64x100,64x1000,64x10000"
 FEW_PARTITIONS = 8  # of the second backlog of --fit; the third has one
 
@@ -178,11 +181,15 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--workers", type=numbers, default=[1, 2, 4, 8, 16], help="numbers, with commas")
     parser.add_argument("--partitions", type=number_within(int, 1), default=64)
     parser.add_argument(
-        "--share", type=number_within(float, 0.01, 1.0), default=0.05, help="of a core, for each worker"
+        "--share",
+        type=number_within(float, 0.01, 1.0),
+        help=f"of a core, for each worker; default: {SHARE}, with --fit 1",
     )
     parser.add_argument("--models", type=number_within(int, 1), default=1000)
     parser.add_argument(
-        "--records", type=number_within(int, 1), default=250_000, help="of a backlog, for each worker"
+        "--records",
+        type=number_within(int, 1),
+        help=f"of a backlog, for each worker; default: {RECORDS}, with --fit {FIT_RECORDS}",
     )
     parser.add_argument(
         "--zipf",
@@ -208,6 +215,10 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
         help=f"measure the time of a rebalance, by partitions x models; default {REBALANCED}",
     )
     flags = parser.parse_args(words)
+    if flags.share is None:
+        flags.share = 1.0 if flags.fit else SHARE
+    if flags.records is None:
+        flags.records = FIT_RECORDS if flags.fit else RECORDS
     if flags.commit_ms is None:
         flags.commit_ms = round(FULL_CORE_COMMIT_MS / flags.share)
     if max(flags.workers) > flags.partitions:

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.rig.keyed_load import KeyedLoad
 from benchmarks.rig.shared_work import SharedWork, WorkerFigures, phases_of, processed_at, seconds_until
-from benchmarks.scaling import fit
+from benchmarks.scaling import arguments, fit
 from streamapp.tools.sizing.measured_costs import Costs
 from streamapp.tools.sizing.worker_load import backlog_rate, record_us, records_per_run
 from topics.clients.partitioner import partition_of
@@ -26,6 +26,23 @@ def test_keys_follow_the_law_and_lie_where_clients_send_them() -> None:
     uniform = KeyedLoad.draw(50_000, 100, 8, zipf=0.0)
     assert uniform.hottest_share < 0.013
     assert np.bincount(uniform.each_key(3).key).tolist() == [3] * 100
+
+
+@pytest.mark.parametrize(
+    ("words", "share", "commit_ms", "records"),
+    [
+        ("--json", 0.05, 2_000, 250_000),
+        ("--fit", 1.0, 100, 2_000_000),
+        ("--fit --share 0.05 --records 9", 0.05, 2_000, 9),
+        ("--share 0.5", 0.5, 200, 250_000),
+        ("--rebalance --commit-ms 300", 0.05, 300, 250_000),
+    ],
+)
+def test_costs_are_measured_on_a_whole_core_and_groups_on_small_shares(
+    words: str, share: float, commit_ms: int, records: int
+) -> None:
+    flags = arguments(words.split())
+    assert (flags.share, flags.commit_ms, flags.records) == (share, commit_ms, records)
 
 
 def test_keys_can_be_kept_to_some_partitions() -> None:
