@@ -14,7 +14,7 @@ from streamapp.worker.driver import kafkabatch
 from streamapp.worker.driver.consumer import Consumer
 from streamapp.worker.driver.faust_app import App, DriverOptions, Wiring
 from streamapp.worker.driver.table_manager import Tables
-from streamapp.worker.gauges import manager_gauges, schema_gauges
+from streamapp.worker.gauges import manager_gauges, readiness_gauges, schema_gauges
 from streamapp.worker.group_check import check_again
 from streamapp.worker.observability.health import Health
 from streamapp.worker.observability.metrics import Metrics
@@ -130,6 +130,7 @@ def add_parts(
     # acks=False: the committer, not Faust, keeps track of what is processed and may be committed.
     add_agent(app, app.topic(*app.options.topics, schema=DeliverySchema(), acks=False), manager)
     metrics.watch(lambda: manager_gauges(manager, health, settings.application_id))
+    metrics.watch(lambda: readiness_gauges(health))
     if (schemas := app.options.schemas) is not None:
         gate = cast(Consumer, app.consumer).schema_gate
         health.awaited_schemas = gate.waiting_in_words

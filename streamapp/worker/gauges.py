@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from prometheus_client.core import Metric
 
 from core.schema import shared
-from streamapp.worker.observability.health import Health, Stage
+from streamapp.worker.observability.health import READINESS, Health, Stage
 from streamapp.worker.observability.metrics import count, gauge
 from streamapp.worker.processing.task_manager import TaskManager
 from streamapp.worker.snapshots.snapshot_writer import SnapshotWriter
@@ -56,6 +56,17 @@ def manager_gauges(manager: TaskManager, health: Health, group: str) -> Iterator
         "Assigned partitions by state (process).",
         [((stage.value,), float(stages.count(stage))) for stage in Stage],
         "state",
+    )
+
+
+def readiness_gauges(health: Health) -> Iterator[Metric]:
+    """Yield the gauge of the checks of `/readyz`."""
+    red = health.red_checks()
+    yield gauge(
+        "grove_not_ready",
+        "1 while the check of /readyz is red, else 0; partitions: at least one is not live (process).",
+        [((name,), float(name in red)) for name in READINESS],
+        "check",
     )
 
 

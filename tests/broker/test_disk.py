@@ -144,6 +144,7 @@ def test_a_disk_that_is_full_damaged_or_gone(broker: Broker, tmp_path: Path, dis
         ballast = fill(disk)
         story.wait_for("cannot be written: No space left on device")
         assert worker.page("/readyz")[0] == 503
+        assert worker.metric_of("grove_not_ready", check="state-directory") == 1
         assert worker.page("/livez")[0] == 200
         story.go_on()
         assert "answers and commits go on, snapshots wait for it" in worker.log

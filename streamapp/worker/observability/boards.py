@@ -73,6 +73,7 @@ BOARDS: Final[dict[str, tuple[Row, ...]]] = {
             (
                 _p("Processes", "grove_worker_up", "grove_worker_restarts", by="worker"),
                 _p("Partitions", "grove_partitions", by="state"),
+                _p("Red checks of /readyz", "grove_not_ready", by="check"),
                 _p("Version", "grove_build_info", by="version"),
                 _p("Rebalance", "grove_rebalance_seconds", unit="s"),
                 _p(

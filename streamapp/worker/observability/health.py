@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from streamapp.worker.blocking_calls import run_blocking
 from streamapp.worker.state_directory import DISK_HANGS
@@ -25,9 +26,23 @@ from topics.tokens.token_source import TokenStatus
 logger = logging.getLogger(__name__)
 
 BEAT_SECONDS = 0.25
+PARTITION: Final = "partition-"  # of the name of a partition's check
 BROKER_AWAY = "the broker does not answer"
 LOOK_SECONDS = 2.0  # between two looks at disk and memory
 DISK_SECONDS = 10.0  # that a look at the disk may take
+
+READINESS: Final = (
+    "running",
+    "assigned",
+    "broker",
+    "state-directory",
+    "snapshots",
+    "memory",
+    "token",
+    "schemas",
+    "partitions",
+)
+"""Names of the checks of `/readyz`; `partitions` are all those of single partitions together."""
 
 
 class Stage(StrEnum):
@@ -183,6 +198,11 @@ class Health:
         self.restores.pop(partition, None)
         self.partitions[partition] = status
 
+    def red_checks(self) -> set[str]:
+        """Return the names in READINESS whose check of /readyz fails."""
+        names = (check.name for check in self.readiness() if not check.ok)
+        return {"partitions" if name.startswith(PARTITION) else name for name in names}
+
     def liveness(self) -> list[Check]:
         """Return the checks of /livez."""
         now = self.clock()
@@ -232,5 +252,5 @@ class Health:
             awaited = self.awaited_schemas()
             checks.append(Check("schemas", not awaited, awaited))
         for number, status in self.statuses().items():
-            checks.append(Check(f"partition-{number}", status.stage is Stage.LIVE, str(status)))
+            checks.append(Check(f"{PARTITION}{number}", status.stage is Stage.LIVE, str(status)))
         return checks

@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from streamapp.worker.gauges import readiness_gauges
 from streamapp.worker.observability.health import Check, Health, PartitionStatus, Stage
 from streamapp.worker.observability.pages.checks import answer
 from topics.tokens.token_source import TokenStatus
@@ -96,6 +97,30 @@ def test_a_worker_is_ready_when_assigned_and_every_partition_is_live() -> None:
     health.partitions = {0: PartitionStatus(Stage.LIVE)}
     health.stopping = True
     assert failed(health.readiness()) == ["running"]
+
+
+def red(health: Health) -> set[str]:
+    (family,) = readiness_gauges(health)
+    values = {sample.labels["check"]: sample.value for sample in family.samples}
+    assert {sample.name for sample in family.samples} == {"grove_not_ready"}
+    assert set(values.values()) <= {0.0, 1.0}
+    return {check for check, value in values.items() if value}
+
+
+def test_each_red_check_is_a_gauge() -> None:
+    health, _ = healthy()
+    assert red(health) == {"assigned"}
+    health.assigned = True
+    health.partitions = {0: PartitionStatus(Stage.LIVE)}
+    assert red(health) == set()
+    health.partitions |= {3: PartitionStatus(Stage.STOPPED), 12: PartitionStatus(Stage.WAITS)}
+    health.stopping, health.broker_reachable = True, lambda: False
+    health.disk_failure, health.memory_failure = "full", "near"
+    health.snapshots, health.awaited_schemas = lambda: "refused", lambda: "partition 3"
+    health.token = lambda: TokenStatus(None, "")
+    names = {"partitions" if name.startswith("partition-") else name for name in failed(health.readiness())}
+    assert len(names) == 8
+    assert red(health) == names
 
 
 def test_the_page_says_ok_and_more_only_when_asked_or_when_something_failed() -> None:
