@@ -49,7 +49,7 @@ def plan(
         float | None,
         typer.Option(
             "--model-bytes",
-            help="Bytes of a model, on average: grove_model_bytes / grove_models of a worker.",
+            help="Bytes of a model, on average: grove_model_bytes / grove_models_loaded of a worker.",
             metavar="N",
         ),
     ] = None,

@@ -61,7 +61,8 @@ def checked_model_bytes(value: float) -> float:
     """Return the bytes of a model. Raises UsageError if they are not above 0."""
     if not 0 < value < math.inf:
         message = (
-            f"--model-bytes {value:g} must be above 0 bytes; grove_model_bytes / grove_models shows them"
+            f"--model-bytes {value:g} must be above 0 bytes; grove_model_bytes / grove_models_loaded shows "
+            "them"
         )
         raise UsageError(message)
     return value

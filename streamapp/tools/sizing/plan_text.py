@@ -12,8 +12,10 @@ def as_text(planned: SizingPlan) -> str:
         ("workers", f"{planned.workers:,}"),
         ("cores", f"{planned.cores:,.1f} ({planned.cores_per_worker:.1f} a worker)"),
         ("memory", f"{planned.memory_mb:,.0f} MB ({planned.memory_mb_per_worker:,.0f} MB a worker)"),
+        ("memory limit", f"{planned.memory_limit_mb_per_worker:,.0f} MB a worker"),
         ("partitions", f"{planned.partitions:,}"),
         ("commit.interval.ms", f"{planned.commit_interval_ms:.0f}"),
+        ("models.max.count", f"{planned.models_max_count:,}"),
         (
             "busiest worker",
             f"{planned.busiest_records_per_s:,.0f} records/s, {planned.utilisation:.2f} of a core "

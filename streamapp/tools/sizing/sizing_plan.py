@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from streamapp.errors import StreamappError
+from streamapp.settings.settings_model import Settings
 from streamapp.tools.sizing.broker_load import BrokerLoad, broker_load
 from streamapp.tools.sizing.busiest_worker import BusiestWorker, busiest_worker, least_load_of_hottest
 from streamapp.tools.sizing.calculation_steps import number as n
@@ -15,11 +16,14 @@ from streamapp.tools.sizing.delays import Delay, delay_of
 from streamapp.tools.sizing.measured_costs import Costs
 from streamapp.tools.sizing.worker_load import SECOND_US
 from streamapp.tools.sizing.workload import Workload
+from streamapp.worker.observability.cgroup_memory import CALM
 
 MB: Final = 1_000_000.0
 MOST_WORKERS: Final = 100_000
 MOST_ZIPF_WORKERS: Final = 2_000
 """With keys by Zipf's law, each number of workers takes milliseconds; further workers hardly help by then."""
+
+DEFAULT_MOST_MODELS: Final[int] = Settings.model_fields["models_max_count"].default
 
 
 class HotModelError(StreamappError):
@@ -37,6 +41,11 @@ class SizingPlan:
     commit_interval_ms: float
     cores_per_worker: float
     memory_mb_per_worker: int
+    """MB (10^6 bytes) that a worker uses."""
+    memory_limit_mb_per_worker: int
+    """The least memory limit of a worker's container with which `/readyz` is green at that use."""
+    models_max_count: int
+    """A value of `models.max.count` with which a worker accepts its models and those of another worker."""
     utilisation: float
     """Cores that the busiest worker uses."""
     utilisation_limit: float
@@ -63,6 +72,8 @@ def plan_of(workload: Workload, costs: Costs) -> SizingPlan:
     cores_each = math.ceil(reserved * 10.0 - 1e-9) / 10.0
     models_mb = busiest.models * costs.model_bytes / MB
     memory_each = math.ceil(costs.process_mb + busiest.held * costs.partition_mb + models_mb)
+    memory_limit = math.ceil(memory_each / CALM)
+    models_max_count, models_step = _models_max_count(busiest, workload)
     broker, broker_steps = broker_load(costs, workload, workers, load)
     reservation_steps = [
         step(
@@ -79,7 +90,14 @@ def plan_of(workload: Workload, costs: Costs) -> SizingPlan:
             memory_each,
             "MB",
         ),
+        step(
+            f"memory limit of a worker, so that it uses at most {CALM:g} of it, rounded up",
+            f"{n(memory_each)} ÷ {CALM:g}",
+            memory_limit,
+            "MB",
+        ),
         step("memory of all workers", f"{workers} × {n(memory_each)}", workers * memory_each, "MB"),
+        models_step,
     ]
     return SizingPlan(
         workers=workers,
@@ -89,12 +107,27 @@ def plan_of(workload: Workload, costs: Costs) -> SizingPlan:
         commit_interval_ms=delay.commit_ms,
         cores_per_worker=cores_each,
         memory_mb_per_worker=memory_each,
+        memory_limit_mb_per_worker=memory_limit,
+        models_max_count=models_max_count,
         utilisation=load.cores,
         utilisation_limit=delay.use,
         busiest_records_per_s=busiest.rate,
         broker=broker,
         derivation=(*delay.steps, *busiest.steps(costs, workload), *reservation_steps, *broker_steps),
     )
+
+
+def _models_max_count(busiest: BusiestWorker, workload: Workload) -> tuple[int, str]:
+    """Return a value of `models.max.count`, at least its default, and the step that leads to it.
+
+    It has room for the models of a second worker, whose partitions a worker may take over.
+    """
+    all_models = 2 * busiest.models >= workload.models
+    needed = workload.models if all_models else math.ceil(2 * busiest.models)
+    most = max(DEFAULT_MOST_MODELS, needed)
+    label = "models of a worker and of another one that it takes over, rounded up"
+    expression = f"{workload.models:,}" if all_models else f"2 × {n(busiest.models)}"
+    return most, step(label, expression, needed, f"models → models.max.count {most:,}")
 
 
 def _fewest(costs: Costs, workload: Workload, delay: Delay) -> BusiestWorker:

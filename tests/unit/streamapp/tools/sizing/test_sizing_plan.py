@@ -22,6 +22,8 @@ from streamapp.tools.sizing.measured_costs import Costs, read_costs
 from streamapp.tools.sizing.sizing_plan import HotModelError, SizingPlan, plan_of
 from streamapp.tools.sizing.worker_load import backlog_rate, load_of, record_us
 from streamapp.tools.sizing.workload import GUARANTEES, Workload
+from streamapp.worker.observability.cgroup_memory import CALM, WARN
+from streamapp.worker.task.task_config import TaskConfig
 from topics.clients.partitioner import partition_of
 
 ROOT = Path(__file__).parents[5]
@@ -213,10 +215,39 @@ def test_each_step_of_the_derivation_can_be_calculated_again(
         )
 
 
+@given(workloads)
+def test_a_worker_with_the_planned_memory_is_ready_within_the_planned_limit(workload: Workload) -> None:
+    planned = plan(workload)
+    if planned is not None:
+        assert CALM < WARN
+        assert planned.memory_mb_per_worker <= planned.memory_limit_mb_per_worker * CALM
+        assert planned.memory_mb_per_worker > (planned.memory_limit_mb_per_worker - 1) * CALM - 1e-6
+
+
+@pytest.mark.parametrize(
+    ("rate", "models", "hottest", "workers", "needed"),
+    [
+        (1_000, 1_000_000, None, 1, 1_000_000),
+        (1_000, 1_000, None, 1, TaskConfig().models_max_count),
+        (300_000, 1_000_000, 0.2, 6, 334_880),  # 2 × (1/6 + √(2 ln 6 / 6,000,000)) of all
+    ],
+)
+def test_a_worker_accepts_the_planned_models_and_those_of_another(
+    rate: float, models: int, hottest: float | None, workers: int, needed: int
+) -> None:
+    planned = plan_of(Workload(rate, models, 160, 250, hottest=hottest), replace(ROUND, model_bytes=1_000.0))
+    assert planned.workers == workers
+    assert planned.models_max_count == pytest.approx(needed, rel=1e-3)
+    (line,) = (line for line in planned.derivation if "models.max.count" in line)
+    assert line.endswith(f"models.max.count {planned.models_max_count:,}")
+
+
 def test_the_derivation_leads_to_the_figures() -> None:
     planned = plan_of(Workload(500_000, 10_000, 160, 250), ROUND)
     values = {line.partition(":")[0]: line for line in planned.derivation}
     assert f"= {planned.memory_mb:,.0f} MB" in values["memory of all workers"]
+    limits = [line for label, line in values.items() if label.startswith("memory limit of a worker")]
+    assert [f"= {planned.memory_limit_mb_per_worker:,.0f} MB" in line for line in limits] == [True]
     assert f"= {planned.cores:g} cores" in values["cores of all workers"]
     assert f"= {planned.partitions} partitions" in values["partitions"]
 
@@ -297,6 +328,8 @@ def test_the_command_prints_json_and_text(tmp_path: Path, capsys: pytest.Capture
     assert main([*COMMAND, "--json"]) == 0
     figures = json.loads(capsys.readouterr().out)
     assert {"workers", "cores", "memory_mb", "partitions", "broker", "derivation"} <= figures.keys()
+    assert figures["memory_limit_mb_per_worker"] > figures["memory_mb_per_worker"]
+    assert figures["models_max_count"] == TaskConfig().models_max_count
     assert figures["partitions"] >= 4 * figures["workers"]
     costs = tmp_path / "costs.json"
     costs.write_text('{"record_us": 20}')
@@ -305,6 +338,8 @@ def test_the_command_prints_json_and_text(tmp_path: Path, capsys: pytest.Capture
     )
     text = capsys.readouterr().out
     assert re.search(r"^workers +1\d$", text, re.MULTILINE), text
+    assert re.search(r"^memory limit +\d+ MB a worker$", text, re.MULTILINE), text
+    assert re.search(r"^models\.max\.count +200,000$", text, re.MULTILINE), text
     assert ": 20 + 2.5 × 160 " in text
 
 
@@ -313,7 +348,7 @@ def test_the_command_prints_json_and_text(tmp_path: Path, capsys: pytest.Capture
     [
         (["--p99", "30"], 1, "the shortest is"),
         (["--hottest", "2"], 64, "--hottest 2 must be"),
-        (["--model-bytes", "0"], 64, "--model-bytes 0 must be above 0"),
+        (["--model-bytes", "0"], 64, "grove_model_bytes / grove_models_loaded"),
         (["--models", "many"], 64, "--models"),
         (["--costs", "/missing"], 64, "/missing"),
         (["--rate", "2e9", "--hottest", "0.9"], 1, "the busiest model gets 1,800,000,000 records/s"),
