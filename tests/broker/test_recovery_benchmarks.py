@@ -1,4 +1,4 @@
-"""The benchmarks of restart, restore, snapshots, scaling and soak run as their pages say, on little."""
+"""The benchmarks of restart, restore, snapshots and scaling run as their pages say, on little."""
 
 from __future__ import annotations
 
@@ -112,21 +112,3 @@ def test_two_workers_are_held_to_their_shares(broker):
         assert line["measured_to_predicted"] > 0
     assert lines[1]["hottest_share"] > 3 * lines[0]["hottest_share"]
     assert lines[2]["partitions_a_worker"] == [2, 2]
-
-
-def test_a_soak_counts_what_was_lost_and_has_a_slope_of_each_figure(tmp_path):
-    words = ["--seconds", "60", "--rate", "40", "--models", "6", "--broker-restarts", "1"]
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.soak", "--json", "--keep", str(tmp_path), *words],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
-    line = json.loads(done.stdout)
-    assert (line["lost"], line["doubled"], line["worker_exit_code"]) == (0, 0, 0), line
-    assert line["dead_letters"] == {}, "controls and instances of a key come in an order that is right"
-    assert line["rows"] > 500 and line["labels"] > 0 and line["models_deleted"] > 0
-    for name in ("rss_bytes", "descriptors", "threads", "journal_disk_bytes", "state_disk_bytes"):
-        slope = line["slopes"][f"{name}_per_hour"]
-        assert slope["low"] <= slope["slope"] <= slope["high"]
-    assert (line["grows"], done.returncode) == ([], 0)  # a minute is too short to decide anything
