@@ -20,10 +20,14 @@ from core.plugin import Parameters, choice, count, flag, number
 MOST_BLOCKS: Final = 256
 """Blocks that a window may have. A full window merges its two oldest blocks."""
 
+MOST_INPUTS: Final = 10_000
+"""Inputs that a block may have; there is no drift before the end of the second block."""
+
 PROBLEMS: Final = (
     f"blocks must be a whole number from 0 to {MOST_BLOCKS}",
     "inputs in the window must be the sum of its blocks",
     "inputs must be a number of at least 0",
+    "a window without blocks must end where a block begins",
 )
 
 
@@ -102,6 +106,22 @@ class Plugin(Detector):
         Detector.__post_init__(self)
         if self.compat == "moa" and not self.two_sided:
             msg = "two_sided=False must be true with compat='moa': a falling mean is a drift of MOA's"
+            raise ParameterError(msg)
+
+    def check_together(self) -> None:
+        """Refuse blocks that are too long for a test, or that merge whatever they hold."""
+        if self.block > MOST_INPUTS:
+            msg = (
+                f"block={self.block} must be at most {MOST_INPUTS}: borders are tested after each block, "
+                "from the second one on; lower it"
+            )
+            raise ParameterError(msg)
+        if self.merge_below * self.growth > 1.0:
+            msg = (
+                f"merge_below={self.merge_below} must be at most {1.0 / self.growth:.3g} with "
+                f"growth={self.growth}: all neighbours merge, because no two means differ by more than 1; "
+                "lower it, or growth"
+            )
             raise ParameterError(msg)
 
     def constants(self) -> tuple[float, ...]:
@@ -252,4 +272,7 @@ def problem(p, state: SeedState) -> int:
         width += block.n
     if state.width != width:
         return 2
-    return 0 if 0.0 <= state.inputs < math.inf else 3
+    if not 0.0 <= state.inputs < math.inf:
+        return 3
+    # Inside a block ``update`` adds to the newest one.
+    return 4 if n < 1.0 and int(state.inputs) % int(p.block) != 0 else 0

@@ -122,6 +122,13 @@ IDLE = [
         {"name": "page_hinkley", "memory": 0.9},
         "threshold=50.0 must be below 20 with memory=0.9.*raise memory",
     ),
+    ({"name": "seed", "block": 10_001}, "block=10001 must be at most 10000.*lower it"),
+    ({"name": "seed", "block": 1_000_000}, "block=1000000 must be at most 10000"),
+    (
+        {"name": "seed", "block": 2, "merge_every": 1, "merge_below": 2},
+        "merge_below=2.0 must be at most 1.25 with growth=0.8.*lower it, or growth",
+    ),
+    ({"name": "seed", "merge_below": 0.5, "growth": 2.5}, "merge_below=0.5 must be at most 0.4 with"),
 ]
 """Detectors that release 0.1.0 accepted, and that do nothing or forget nothing."""
 
@@ -146,6 +153,9 @@ def test_parameters_that_keep_a_detector_from_its_work_are_refused(spec, message
         {"name": "cusum", "tolerance": 0.99},
         {"name": "page_hinkley", "memory": 0.97},
         {"name": "page_hinkley", "memory": 1.0, "threshold": 1e6},
+        {"name": "seed", "block": 10_000},
+        {"name": "seed", "merge_below": 1.25},
+        {"name": "seed", "merge_below": 1e6, "growth": 0},
         ["none", {"name": "input", "least": 1.5, "distance": "psi"}],
     ],
 )
@@ -153,7 +163,7 @@ def test_parameters_near_the_rules_are_accepted(spec):
     Spec.parse({"drift": spec})
 
 
-@pytest.mark.parametrize(("spec", "_"), IDLE[3:8])
+@pytest.mark.parametrize(("spec", "_"), [*IDLE[3:8], *IDLE[9:12]])
 def test_refused_detectors_raise_no_alarm_when_all_answers_become_wrong(spec, _):
     level, _words = detector_of(Spec.parse({"drift": spec}, 9).drift)
     assert all(level(error) != DRIFT for error in [0] * 3000 + [1] * 3000)

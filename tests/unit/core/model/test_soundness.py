@@ -21,9 +21,11 @@ from core.learners.hoeffding.schedules._imac import state as candidates
 from core.model import file as model_file
 from core.model import snapshot, soundness
 from core.model.model import Model
+from core.model_table import ModelTable
 from core.state_version import STATE_VERSION
 from core.tree import allocation
 from tests.fuzz import models, mutate
+from tests.unit.core.builders import answer
 
 FAR = 1 << 40
 
@@ -242,6 +244,26 @@ def test_a_candidate_named_twice_is_refused_at_every_door(made):
     crafted = mutate.apply(words, [(first + 1, int(words[first]))])
     with pytest.raises(SnapshotError, match="each candidate must be another attribute"):
         Model.restore(mutate.wrapped(model, crafted))
+
+
+@pytest.mark.parametrize(("inputs", "is_sound"), [(0, True), (64, True), (7, False), (65, False)])
+def test_a_window_without_blocks_is_refused_inside_a_block(made, inputs, is_sound):
+    """The next input would be added to a block that is not there, and overwrite the words before it."""
+    model = made("drift=seed")
+    words = mutate.words_of(model)
+    start = DETECTOR(model, words)
+    state = [(start + word, 0) for word in range(seed.STATE_WORDS)]
+    crafted = mutate.apply(words, [*state, (start, bits(float(inputs)))])
+    if not is_sound:
+        with pytest.raises(SnapshotError, match="seed: a window without blocks must end where a block"):
+            Model.restore(mutate.wrapped(model, crafted))
+        return
+    restored = Model.restore(mutate.wrapped(model, crafted))
+    table = ModelTable()
+    table.add(restored)
+    columns = restored.schema.n_attributes
+    answer(table, np.zeros((1, columns)), [0])
+    assert Model.restore(restored.snapshot()).snapshot() == restored.snapshot()
 
 
 @pytest.mark.parametrize("count", [np.nan, np.inf, -1.0])
