@@ -341,11 +341,12 @@ def start(
         close(model, record.label, int(record.weight))
         return END, NEXT, place, hint
     run.version[row] = model.labels
-    shares = tail(run.probability, row * run.classes)
+    published = tail(run.probability, row * run.classes)
+    shares = published
     if not is_played:
         prepared = run.prepared[run.model[row]] if run.mode == ANSWER_ONLY else NOTHING
         block = model.block(0)
-        best, place, hint = answer(plan.learner, plan, block, place, record, prepared, run.scratch, shares)
+        best, place, hint = answer(plan.learner, plan, block, place, record, prepared, run.scratch, published)
         if place < 0:
             cursor.block, cursor.place = block.start, hint
             return GROW_FIRST if place == NO_ROOM else PREPARATION_DUE, START, place, hint
@@ -363,7 +364,7 @@ def start(
             run.sampled[row], run.asked[row], run.importance[row] = sampled, asked, importance
             if record.label < 0 or not asked:
                 phase, cursor.counted = NEXT, row + 1
-        input_watch.take(plan, model, record.x, shares, int(run.prediction[row]))
+        input_watch.take(plan, model, record.x, published, int(run.prediction[row]))
     if plan.explain != 0:
         cursor.block, cursor.place = model.first, place
         return EXPLANATION_DUE, phase, place, hint

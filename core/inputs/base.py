@@ -22,10 +22,10 @@ class InputDetector(Parameters):
 
     The module has two kernels, which get the parameters by name (``p.window``). ``take(plan, p, state, x,
     shares, predicted) -> int`` counts a record after its answer: x: float64[column], shares: float64[class],
-    predicted: the class of the answer or -1; the result is 0. ``end_phase(plan, p, state) -> int`` is called
-    before a record if ``records`` of the state has reached ``ends``; it returns 1 if the inputs have changed.
-    ``problem(plan, p, state) -> int`` returns the number of a sentence if the state is invalid
-    (core/plugin.py).
+    the published probabilities, predicted: the class of the answer or -1; the result is 0. ``end_phase(plan,
+    p, state) -> int`` is called before a record if ``records`` of the state has reached ``ends``; it returns
+    1 if the inputs have changed. ``problem(plan, p, state) -> int`` returns the number of a sentence if the
+    state is invalid (core/plugin.py).
     """
 
     family: ClassVar[str] = "inputs"

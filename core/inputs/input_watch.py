@@ -23,7 +23,7 @@ def have_changed(plan: PlanRecord, model: ModelHeader) -> bool:
 
 @kernel
 def take(plan: PlanRecord, model: ModelHeader, x, shares, predicted: int) -> None:
-    """Count a record after its answer; x: float64[column], shares: float64[class]."""
+    """Count a record after its answer; x: float64[column], shares: float64[class], published."""
     if plan.input_words != 0:
         p, state = plan.parameters(plan.inputs_at), model.input_state(plan)
         take_input(plan.inputs, plan, p, state, x, shares, predicted)

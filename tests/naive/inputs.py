@@ -1,6 +1,7 @@
 """The input detector, the obvious way: whole windows as lists, compared with scipy."""
 
 import math
+import sys
 from bisect import bisect_left
 from collections import Counter
 
@@ -75,7 +76,9 @@ class Inputs:
             return [[-1 if v < 0 else int(v) % last for v in part] for part in (before, now)]
         sample = sorted(self.values(self.sample, column))
         n = len(sample)
-        edges = [sample[max(math.ceil(i * n / self.bins) - 1, 0)] for i in range(1, self.bins)] if n else []
+        edges = [sample[max(math.ceil(i * n / self.bins) - 1, 0)] for i in range(1, self.bins)] if n else [0]
+        if n:
+            edges = divided(edges, sample[0], sample[-1])
         return [[bisect_left(edges, v) for v in part] for part in (before, now)]
 
     def distances(self, column):
@@ -109,6 +112,19 @@ class Inputs:
             size = len(before) * len(now) / (len(before) + len(now))
             p = 2 * min(p, math.e * math.exp(-2 * size * self.distances(column)[0] ** 2))
         return min(1.0, p), missing
+
+
+def divided(edges, least, most):
+    """Return the edges with a second one below each frequent value."""
+    edges, uses = list(edges), Counter(edges)
+    if uses[least] == 1 and uses[edges[1]] == 1:
+        edges[1] = least
+    if uses[most] == uses[edges[-2]] == 1 and edges[-2] > least:
+        edges[-2] = most
+    for value, n in Counter(edges).items():
+        if (n > 1 or value == least) and value > -sys.float_info.max:
+            edges[edges.index(value)] = math.nextafter(value, -math.inf)
+    return edges
 
 
 def share_p(before, all_before, now, all_now):

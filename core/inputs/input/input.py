@@ -93,7 +93,7 @@ class Plugin(InputDetector):
     """Records of a window that is compared with the reference."""
     reference: int = count(2000, at_least=50, at_most=10_000_000)
     """Records of the reference."""
-    bins: int = count(10, at_least=2, at_most=64)
+    bins: int = count(10, at_least=4, at_most=64)
     """Bins of a number. A category has four times as many cells, which further categories share."""
     features: int = count(100, at_least=1, at_most=10_000)
     """Number of first attributes that are watched; each takes 8 + 64 · `bins` bytes of a model."""
@@ -104,7 +104,7 @@ class Plugin(InputDetector):
     alpha: float = number(0.01, above=0.0, below=1.0)
     """Probability that inputs which never change lead to any alarm, over all features and all time."""
     scores: bool = flag(False)
-    """Whether the share and the class of the answers are watched, too. Both change while a model learns."""
+    """Whether probability and class of the answers are watched, too. Both change while a model learns."""
 
     def __post_init__(self) -> None:
         """Check the parameters, separately and together."""

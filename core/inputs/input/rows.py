@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from core.kernels.jit import kernel, tail
 from core.kernels.records import name_tuple
 from core.layout.inputs import (
@@ -19,9 +21,12 @@ from core.layout.inputs import (
 from core.layout.plan import PlanRecord
 
 ANSWER_ROWS: Final = 2
-"""With ``scores`` the first two rows are of the answer: its largest share, and its class."""
-LARGEST_SHARE: Final = 0
+"""With ``scores`` the first two rows are of the answer: its largest probability, and its class."""
+LARGEST: Final = 0
 CLASS: Final = 1
+
+LEAST_NUMBER: Final = float(np.finfo(np.float64).min)
+"""The smallest finite number; no other number is below it."""
 
 CELLS_OF_BIN: Final = SAMPLE_OF_BIN // 2
 """Cells of a category for each bin of a number: two counts each fill the row."""
@@ -76,7 +81,7 @@ def row_at(plan: PlanRecord, p, step: int) -> tuple[int, bool]:
 
 @kernel
 def take_in(plan: PlanRecord, p, state: InputState, x, shares, predicted: int) -> None:
-    """Count the values of a record and of its answer."""
+    """Count the values of a record and of its answer; shares: float64[class], as they are published."""
     bins, phase, features = int(p.bins), state.phase, int(p.features)
     for number in range(plan.numeric):
         column = plan.numeric_column(number)
@@ -89,7 +94,7 @@ def take_in(plan: PlanRecord, p, state: InputState, x, shares, predicted: int) -
             break
         take_category(attribute_row(p, state, column), x[column], bins, phase)
     if p.scores != 0.0 and predicted >= 0:
-        take_number(feature_row(p, state, LARGEST_SHARE), shares[predicted], bins, phase)
+        take_number(feature_row(p, state, LARGEST), shares[predicted], bins, phase)
         take_category(feature_row(p, state, CLASS), float(predicted), bins, phase)
     state.records += 1
     if state.open > 0:
@@ -126,7 +131,10 @@ def take_category(row: FeatureRow, code: float, bins: int, phase: int) -> None:
 
 @kernel
 def make_edges(row: FeatureRow, bins: int) -> None:
-    """Replace the sample by the edges of bins with equal shares of it; all counts become zeros."""
+    """Replace the sample by the edges of bins with about equal shares of it; all counts become zeros.
+
+    Without a value in the sample all edges are 0.
+    """
     numbers, n = row.numbers, row.values
     for i in range(1, n):
         value, place = numbers[i], i
@@ -134,6 +142,7 @@ def make_edges(row: FeatureRow, bins: int) -> None:
             numbers[place] = numbers[place - 1]
             place -= 1
         numbers[place] = value
+    least, most = numbers[0], numbers[max(n - 1, 0)]
     # In this order no edge is written over a value that another edge needs.
     for step in range(1, bins):
         edge = step if n >= bins else bins - step
@@ -141,6 +150,29 @@ def make_edges(row: FeatureRow, bins: int) -> None:
     for place in range(bins - 1, SAMPLE_OF_BIN * bins):
         numbers[place] = 0.0
     row.values = 0
+    if n > 0:
+        divide_frequent_values(numbers, bins - 1, least, most)
+
+
+@kernel
+def divide_frequent_values(edges, n: int, least: float, most: float) -> None:
+    """Give a frequent value a cell of its own, so that smaller and larger values are not counted with it.
+
+    edges: float64[n], ascending, n at least 3, changed in place; least, most: smallest and largest value of
+    the sample. Values up to an edge and above the edge before it share a cell. A value with several edges
+    needs two of them: its own, and the next smaller number. The smallest and the largest value of the sample
+    get a second edge from their neighbour if no other value needs it.
+    """
+    if edges[0] == least and edges[1] > least and edges[2] > edges[1]:
+        edges[1] = least
+    if edges[n - 1] == most and least < edges[n - 2] < most and edges[n - 3] < edges[n - 2]:
+        edges[n - 2] = most
+    before = LEAST_NUMBER
+    for i in range(n):
+        edge = edges[i]
+        if edge > before and (edge == least or (i + 1 < n and edges[i + 1] == edge)):
+            edges[i] = np.nextafter(edge, -math.inf)
+        before = edge
 
 
 @kernel

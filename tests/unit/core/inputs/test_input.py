@@ -197,7 +197,7 @@ def test_a_change_of_the_spec_keeps_a_state_that_means_the_same():
     model.configure(without)
     assert model.plan.record.input_words == 0
     model.configure(spec_of())
-    table.moved(0, model)
+    table.refresh(0)
     assert alarms_of(table, x)
 
 
