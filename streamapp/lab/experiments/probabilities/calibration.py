@@ -2,7 +2,7 @@
 
 A tree answers each record and asks for a tenth of the labels; calibrators and sets learn from these labels
 alone. The errors are measured over all records. Labels come at once, or when 1,000 later records have been
-answered. The streams are those of docs/active-learning.md.
+answered (2,000 on a stream with an abrupt change).
 """
 
 from __future__ import annotations
@@ -21,46 +21,30 @@ from core.layout.published import KNOWN, RAW, THRESHOLD
 from core.model.model import Model
 from core.model_table import NO_LABEL, ON_REQUEST, Answers, ModelTable
 from core.spec import Spec
-from streamapp.lab.datasets import FollowingSchema, open_data
 from streamapp.lab.experiments.base import Report, Row, Size
+from streamapp.lab.experiments.probabilities.calibration_data import (
+    BATCH_ROWS,
+    DETECTORS,
+    LATE,
+    LATER,
+    STREAMS,
+    batches,
+    found,
+)
 
 TITLE = "Calibration and conformal sets: their errors over all records, learned from a tenth of the labels"
-
-STREAMS: Final = {
-    "rbf": "gen:rbf?seed={seed}&model_seed={seed}",
-    "random-tree": "gen:random_tree?seed={seed}&model_seed={seed}",
-    "agrawal-2": "gen:agrawal?function=2&seed={seed}",
-    "waveform": "gen:waveform?seed={seed}",
-    "led": "gen:led?seed={seed}",
-    "sea-drift": "gen:drift?before=(sea?seed={seed})&after=(sea?function=3&seed={seed})&position={middle}",
-    "agrawal-drift": (
-        "gen:drift?before=(agrawal?function=1&seed={seed})&after=(agrawal?function=3&seed={seed})"
-        "&position={middle}&width=1000"
-    ),
-    "rbf-drift": "gen:rbf_drift?seed={seed}&model_seed={seed}&speed=0.0005",
-}
-"""Stream → address of its generator."""
-FILES: Final = {
-    "elec": "elecNormNew.arff.gz",
-    "weather": "weather.csv.gz",
-    "airlines": "airlines.csv.gz",
-    "kdd99": "kddcup.data_10_percent.gz",
-}
-"""Stream → its file, of which the first records are read."""
 
 LIMIT: Final = 0.1
 ALPHA: Final = 0.1
 BINS: Final = 15
-DELAYS: Final = (0, 1000)
-BATCH_ROWS: Final = 500
 CALIBRATIONS: Final = ("platt", "isotonic")
 QUERIES: Final = ("ask", "random")
 
 # Generators, records, seeds
 SETTINGS: Final[dict[Size, tuple[int, int, int]]] = {
     "quick": (2, 6_000, 1),
-    "medium": (8, 20_000, 5),
-    "full": (8, 30_000, 10),
+    "medium": (9, 20_000, 5),
+    "full": (9, 30_000, 10),
 }
 
 
@@ -68,7 +52,7 @@ def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
     streams, records, seeds = SETTINGS[size]
     addresses = dict(list(STREAMS.items())[:streams])
     if data is not None and size != "quick":
-        addresses |= {name: str(data / file) for name, file in FILES.items() if (data / file).exists()}
+        addresses |= found(data)
     return [
         {
             "stream": stream,
@@ -82,7 +66,7 @@ def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
         for stream, address in addresses.items()
         for calibration in CALIBRATIONS
         for query in QUERIES
-        for delay in (DELAYS if query == "ask" else (0,))
+        for delay in ((0, LATER.get(stream, LATE)) if query == "ask" else (0,))
     ]
 
 
@@ -109,6 +93,7 @@ def spec_of(cell: dict[str, Any], seed: int) -> Spec:
             "evaluation": {"every": 0},
             "calibration": cell["calibration"],
             "conformal": {"alpha": ALPHA},
+            "drift": DETECTORS.get(cell["stream"], "none"),
             "seed": seed,
         }
     )
@@ -117,22 +102,15 @@ def spec_of(cell: dict[str, Any], seed: int) -> Spec:
 def figures_of(cell: dict[str, Any], seed: int) -> dict[str, float]:
     """Return the figures of one run."""
     spec = spec_of(cell, seed)
-    dataset = open_data(cell["address"].format(seed=seed, middle=cell["records"] // 2), cell["records"])
-    following = FollowingSchema(dataset, spec.max_classes, learner=spec.learner)
     table, index, owed = ModelTable(), -1, deque[Owed]()
-    judged, rows_left = Judged(), cell["records"]
-    for batch in dataset.batches(BATCH_ROWS):
-        x, y = batch[0][:rows_left], batch[1][:rows_left]
-        rows_left -= len(y)
-        schema = following.follow((x, y))
+    judged = Judged()
+    for schema, x, y in batches(cell, seed, spec):
         if index < 0:
             index = table.add(Model.create(spec, schema))
         elif table.model(index).schema is not schema:
             table.model(index).adopt(schema)
             table.refresh(index)
         judged.add(answered(table, index, x, y, owed, cell["delay"]), y)
-        if not rows_left:
-            break
     return judged.figures()
 
 
