@@ -1,7 +1,8 @@
 """Writes an exported model anew: ``python -m tests.golden.exported``.
 
 ``exported-<format>-<state>.grove`` is the file, ``.json`` beside it what must be found in it, with answers.
-Files of formats that were released stay, and stay readable, as long as releases read their state version.
+Files of formats that were released stay, and stay readable, as long as releases read their state version. The
+files of each state version that is written have the same story; their specs differ (`versions.ADDED`).
 """
 
 from __future__ import annotations
@@ -13,9 +14,8 @@ from typing import Any
 
 from core.model import file as model_file
 from core.model.model import Model
-from core.state_version import ALIKE_SINCE
 from streamapp.worker.task.models.files.exported import write_exported
-from tests.golden.versions import ascending
+from tests.golden.versions import WRITTEN, ascending, extended
 from tests.topology.partition import Partition, config
 
 HERE = Path(__file__).parent
@@ -26,15 +26,15 @@ def files() -> list[Path]:
     return ascending(HERE.glob("exported-*.grove"))
 
 
-def file_of_now() -> Path:
-    return HERE / f"exported-{model_file.FORMAT_VERSION}-{ALIKE_SINCE}.grove"
+def file_of_now(version: int) -> Path:
+    """Return the file of a state version that is written (WRITTEN)."""
+    return HERE / f"exported-{model_file.FORMAT_VERSION}-{version}.grove"
 
 
-def played() -> Partition:
+def played(version: int) -> Partition:
     """Return a partition with a model that has split, waits for labels and takes in new classes."""
-    partition = Partition(
-        config({"query": "random", "drift": "ddm", "evaluation": {"window": 8, "every": 50}})
-    )
+    spec = {"query": "random", "drift": "ddm", "evaluation": {"window": 8, "every": 50}}
+    partition = Partition(config(extended(spec, version)))
     for n in range(150):
         features = {"x": n % 10, "colour": ["red", "green"][n % 3 == 0]}
         document: dict[str, Any] = {"id": f"i{n}", "features": features}
@@ -44,8 +44,9 @@ def played() -> Partition:
     return partition
 
 
-def written() -> bytes:
-    store = played().task.models
+def written(version: int) -> bytes:
+    """Return the exported model of the story, in a state version."""
+    store = played(version).task.models
     taken = {"prefix": "t.", "partition": 3, "positions": {"controls": 0, "instances": 150, "labels": 0}}
     return write_exported(store.record(store.keys.slot("shop/ü")), taken)
 
@@ -71,10 +72,11 @@ def answer(model: Model, question: dict[str, Any]) -> list[Any]:
 
 
 def main() -> None:
-    path = file_of_now()
-    data = written()
-    path.write_bytes(data)
-    path.with_suffix(".json").write_text(json.dumps(described(data), indent=1) + "\n")
+    for version in WRITTEN:
+        path = file_of_now(version)
+        data = written(version)
+        path.write_bytes(data)
+        path.with_suffix(".json").write_text(json.dumps(described(data), indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 ``units-<format>-<state>.bin`` holds every unit of a task that has something of everything: length and bytes
 of the name, length and bytes of the unit, one after the other (lengths as uint32, little-endian). Beside it,
 ``.json`` says what must be found in it. Files of formats that were released stay, and stay readable: a file
-is written anew only as long as nobody but us has any of its format.
+is written anew only as long as nobody but us has any of its format. The files of each state version that
+is written have the same story; their specs differ (`versions.ADDED`).
 """
 
 from __future__ import annotations
@@ -17,29 +18,36 @@ from typing import Any
 
 from core.state_version import ALIKE_SINCE
 from streamapp.worker.task.task import Task
+from streamapp.worker.task.task_config import TaskConfig
 from streamapp.worker.task.unit import FORMAT_VERSION, Unit, UnitName
-from tests.golden.versions import ascending
+from tests.golden.versions import WRITTEN, ascending, extended
 from tests.topology.partition import PARTITION, Partition, Record, config, instance, label
 
 HERE = Path(__file__).parent
 SIZE = struct.Struct("<I")
-CONFIG = config(
-    {
-        "query": "always",
-        "budget": {"name": "count", "limit": 1.0},
-        "evaluation": {"window": 8, "every": 1000},
-        "drift": "ddm",
-    },
-    pending_ttl_ms=1600,
-)
+SPEC: dict[str, Any] = {
+    "query": "always",
+    "budget": {"name": "count", "limit": 1.0},
+    "evaluation": {"window": 8, "every": 1000},
+    "drift": "ddm",
+}
+
+
+def config_of(version: int) -> TaskConfig:
+    """Return the configuration of the task in the file of a state version."""
+    return config(extended(SPEC, version), pending_ttl_ms=1600)
+
+
+CONFIG = config_of(ALIKE_SINCE)
 
 
 def files() -> list[Path]:
     return ascending(HERE.glob("units-*.bin"))
 
 
-def file_of_now() -> Path:
-    return HERE / f"units-{FORMAT_VERSION}-{ALIKE_SINCE}.bin"
+def file_of_now(version: int) -> Path:
+    """Return the file of a state version that is written (WRITTEN)."""
+    return HERE / f"units-{FORMAT_VERSION}-{version}.bin"
 
 
 def write(path: Path, units: list[Unit]) -> None:
@@ -57,9 +65,9 @@ def read(path: Path) -> list[Unit]:
     return [Unit(UnitName.decode(name), unit) for name, unit in zip(parts[::2], parts[1::2], strict=True)]
 
 
-def played() -> Partition:
+def played(task_config: TaskConfig = CONFIG) -> Partition:
     """Return a partition with models, pending instances, early labels, and what goes with them."""
-    partition = Partition(CONFIG)
+    partition = Partition(task_config)
     for n in range(120):
         features: dict[str, Any] = {"x": n % 10, "colour": ["red", "green"][n % 3 == 0]}
         document: dict[str, Any] = {"id": f"i{n}", "features": features}
@@ -99,9 +107,9 @@ def described(task: Task) -> dict[str, Any]:
     }
 
 
-def goes_on(task: Task, offsets: dict[Any, int]) -> list[Any]:
+def goes_on(task: Task, offsets: dict[Any, int], task_config: TaskConfig = CONFIG) -> list[Any]:
     """Return the labels a task answers with from here on, and what it counts."""
-    partition = Partition(CONFIG)
+    partition = Partition(task_config)
     partition.task = task
     partition._offsets.update(offsets)
     records: list[Record] = [
@@ -116,19 +124,26 @@ def goes_on(task: Task, offsets: dict[Any, int]) -> list[Any]:
     return [[answer["label"] for answer in partition.predictions], partition.counts]
 
 
-def main() -> None:
-    partition = played()
+def renew(version: int) -> None:
+    """Write the files of a state version."""
+    task_config = config_of(version)
+    partition = played(task_config)
     units = list(partition.task.cut().units())
-    path = file_of_now()
+    path = file_of_now(version)
     write(path, units)
     body: dict[str, Any] = {
         "names": [str(unit.name) for unit in units],
         "offsets": dict(partition._offsets),
         "task": described(partition.task),
     }
-    again = Task.from_units(PARTITION, CONFIG, None, units)
-    body["then"] = goes_on(again, partition._offsets)
+    again = Task.from_units(PARTITION, task_config, None, units)
+    body["then"] = goes_on(again, partition._offsets, task_config)
     path.with_suffix(".json").write_text(json.dumps(body, indent=1) + "\n")
+
+
+def main() -> None:
+    for version in WRITTEN:
+        renew(version)
 
 
 if __name__ == "__main__":

@@ -12,16 +12,21 @@ import pytest
 
 import core
 from core.model import file as model_file
-from core.state_version import ALIKE_SINCE
+from core.model import snapshot
+from core.state_version import ALIKE_SINCE, STATE_VERSION
 from streamapp.worker.task.models.files.exported import read_exported
 from streamapp.worker.task.models.files.importing import control_values
 from tests.golden import exported as golden
+from tests.golden.versions import WRITTEN
 from tests.topology.partition import NEVER, Partition, Record, config
 
 
-def test_there_is_a_file_of_the_format_that_is_written() -> None:
-    name = f"exported-{model_file.FORMAT_VERSION}-{ALIKE_SINCE}.grove"
+@pytest.mark.parametrize("version", [ALIKE_SINCE, STATE_VERSION])
+def test_there_is_a_file_of_the_format_that_is_written(version: int) -> None:
+    name = f"exported-{model_file.FORMAT_VERSION}-{version}.grove"
     assert name in {path.name for path in golden.files()}
+    data = golden.file_of_now(version).read_bytes()
+    assert snapshot.describe(model_file.unwrap(data).snapshot).state == version
 
 
 @pytest.mark.parametrize("path", golden.files(), ids=lambda path: path.stem)
@@ -53,7 +58,8 @@ def test_the_example_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.Monkey
     assert names["answer"].label in names["model"].schema.classes
 
 
-def test_the_same_story_leads_to_the_same_head_today() -> None:
+@pytest.mark.parametrize("version", WRITTEN)
+def test_the_same_story_leads_to_the_same_head_today(version: int) -> None:
     """Whoever changes what is written raises the version and leaves the old file in its place."""
-    today, old = golden.written(), golden.file_of_now().read_bytes()
+    today, old = golden.written(version), golden.file_of_now(version).read_bytes()
     assert model_file.unwrap(today).head == model_file.unwrap(old).head
