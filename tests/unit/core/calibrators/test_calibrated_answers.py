@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,7 @@ from core.schema.schema import Attribute, Schema
 from core.spec import Spec
 from tests.naive import calibration as naive
 
-TWINS = {"platt": naive.Platt, "isotonic": naive.Isotonic}
+TWINS: dict[str, Any] = {"platt": naive.Platt, "isotonic": naive.Isotonic}
 
 
 class Calibrated:
