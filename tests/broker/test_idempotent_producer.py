@@ -12,10 +12,10 @@ import pytest
 from streamapp.embedded import EmbeddedBroker
 from tests.broker import topics_made
 from tests.broker.kafka_log import read_topic
+from topics.clients import stop_deadline
 from topics.clients.sender import Sender
 from topics.columns.records import Headers
 from topics.errors import BrokerError, DeliveryError
-from topics.producing import batch_producer
 from topics.producing.idempotent.idempotent_producer import IdempotentProducer
 from topics.producing.transaction_requests import ProducerIdentity
 
@@ -218,7 +218,7 @@ def test_what_is_not_delivered_in_time_fails_and_a_stop_waits_no_longer(
     with pytest.raises(DeliveryError, match=r"^2 records were not delivered; .* Message timed out$"):
         brief.flush()
     stopped.append(True)
-    monkeypatch.setattr(batch_producer, "STOP_S", 0.5)
+    monkeypatch.setattr(stop_deadline, "STOP_S", 0.5)
     with pytest.raises(
         BrokerError, match="2 records were not delivered within .* of the stop: the broker is"
     ):

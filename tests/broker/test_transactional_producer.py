@@ -168,7 +168,7 @@ def test_a_producer_whose_id_another_one_has_is_fenced_and_may_open_again(
 def test_offsets_of_an_old_generation_are_refused_with_the_records(
     kafka: dict[str, Any], topic: str, producers: list[Any]
 ) -> None:
-    consumer = Consumer({**kafka, "group.id": topic})
+    consumer = Consumer({**kafka, "group.id": topic, "enable.auto.commit": False})
     consumer.subscribe([topic])
     while not consumer.assignment():
         consumer.poll(0.1)

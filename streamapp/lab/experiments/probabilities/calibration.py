@@ -22,7 +22,7 @@ from core.model.model import Model
 from core.model_table import NO_LABEL, ON_REQUEST, Answers, ModelTable
 from core.spec import Spec
 from streamapp.lab.experiments.base import Report, Row, Size
-from streamapp.lab.experiments.probabilities.calibration_data import (
+from streamapp.lab.experiments.probabilities.probability_streams import (
     BATCH_ROWS,
     DETECTORS,
     LATE,

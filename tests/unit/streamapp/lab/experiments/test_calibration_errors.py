@@ -5,12 +5,12 @@ import gzip
 import numpy as np
 import pytest
 
-from streamapp.lab.experiments.probabilities import calibration, calibration_data
+from streamapp.lab.experiments.probabilities import calibration, probability_streams
 from tests.naive.calibration import expected_error
 
 CELL = {
     "stream": "waveform",
-    "address": calibration_data.STREAMS["waveform"],
+    "address": probability_streams.STREAMS["waveform"],
     "calibration": "platt",
     "query": "random",
     "delay": 0,
@@ -29,7 +29,7 @@ def test_a_tenth_of_the_labels_halves_the_error_and_sets_hold_nine_tenths():
 @pytest.mark.parametrize("name", calibration.CALIBRATIONS)
 def test_after_an_abrupt_change_late_labels_cost_no_accuracy(name):
     """A detector starts a new tree; the labels that come next belong to answers of the tree before."""
-    stream = {"stream": "stagger-drift", "address": calibration_data.STREAMS["stagger-drift"]}
+    stream = {"stream": "stagger-drift", "address": probability_streams.STREAMS["stagger-drift"]}
     result = calibration.run(CELL | stream | {"calibration": name, "query": "ask", "delay": 2000})
     assert result["accuracy_before"] > 0.85
     assert result["accuracy_after"] > result["accuracy_before"] - 0.005
@@ -39,7 +39,7 @@ def test_cells_are_the_streams_whose_files_are_there(tmp_path):
     for file in ("a9a.gz", "elecNormNew.arff.gz"):
         (tmp_path / file).touch()
     cells = calibration.cells("full", tmp_path)
-    assert {cell["stream"] for cell in cells} == {*calibration_data.STREAMS, "elec"}, "a9a has two files"
+    assert {cell["stream"] for cell in cells} == {*probability_streams.STREAMS, "elec"}, "a9a has two files"
     (tmp_path / "a9a.t.gz").touch()
     streams = {cell["stream"]: cell["address"] for cell in calibration.cells("full", tmp_path)}
     assert streams["a9a"] == f"{tmp_path / 'a9a.gz'},{tmp_path / 'a9a.t.gz'}"
@@ -52,15 +52,15 @@ def test_digits_are_read_by_their_main_components(tmp_path):
     draw = np.random.default_rng(1)
     pixels = draw.integers(0, 256, (90, 5, 6)).astype(np.uint8)
     labels = draw.integers(0, 10, 90).astype(np.uint8)
-    files = [tmp_path / file for file in calibration_data.FILES[calibration_data.DIGITS]]
+    files = [tmp_path / file for file in probability_streams.FILES[probability_streams.DIGITS]]
     for file, array in zip(files, (pixels, labels), strict=True):
         sizes = b"".join(int(size).to_bytes(4, "big") for size in array.shape)
         file.write_bytes(gzip.compress(bytes([0, 0, 8, array.ndim]) + sizes + array.tobytes()))
-    cell = {"stream": calibration_data.DIGITS, "address": ",".join(map(str, files)), "records": 60}
-    ((schema, x, y),) = calibration_data.batches(cell, 1, calibration.spec_of(CELL, 1))
+    cell = {"stream": probability_streams.DIGITS, "address": ",".join(map(str, files)), "records": 60}
+    ((schema, x, y),) = probability_streams.batches(cell, 1, calibration.spec_of(CELL, 1))
     assert (schema.n_attributes, schema.classes) == (20, tuple("0123456789"))
     assert y.tolist() == labels[:60].tolist()
-    whole, _ = calibration_data.digits(cell["address"])
+    whole, _ = probability_streams.digits(cell["address"])
     assert x.tolist() == whole[:60].tolist()
     flat = pixels.reshape(90, -1) / 255.0
     expected = np.linalg.svd(flat - flat.mean(axis=0), compute_uv=False)[:20]

@@ -32,6 +32,7 @@ from streamapp.worker.task.instances.leading_records import STEP
 from streamapp.worker.task.models.eviction.swap_file import SwapFileError
 from streamapp.worker.task.task import Task, TaskRun
 from streamapp.worker.transport.runs import Run
+from tests.log_lines import lines_of
 from topics.clients.partitioner import partition_of
 from topics.columns.records import DriftAlert, EvaluationRecord, Headers, LabelRequests, RawRecords
 from topics.columns.spans import RecordSpans
@@ -62,7 +63,7 @@ def test_misplaced_keys_are_counted_once_each_and_warned_of_once_a_topic(
     elsewhere = [key for key in keys if partition_of(key, PARTITIONS) != 2]
     placement.check(run(2, *here, None))
     assert counted(metrics, "grove_misplaced_keys_total", topic="grove.instances") == 0
-    assert caplog.text == ""
+    assert lines_of(caplog) == []
     placement.check(run(2, *elsewhere[1:], *elsewhere[1:]))
     placement.check(run(2, *elsewhere))
     assert counted(metrics, "grove_misplaced_keys_total", topic="grove.instances") == len(elsewhere)
