@@ -1,4 +1,4 @@
-"""Disks for tests: with little room, read-only, full, hanging."""
+"""Disks for tests: with little room, read-only, full, slow, hanging."""
 
 from __future__ import annotations
 
@@ -91,3 +91,23 @@ def frozen(place: Path) -> Iterator[None]:
     finally:
         limit.cancel()
         release()
+
+
+@contextlib.contextmanager
+def slow(place: Path) -> Iterator[None]:
+    """Let a write to a file system take up to a second: it is frozen three quarters of the time."""
+    ended = threading.Event()
+
+    def hold() -> None:
+        while not ended.is_set():
+            with frozen(place):
+                ended.wait(0.9)
+            ended.wait(0.3)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()

@@ -1,4 +1,4 @@
-"""The disk of `state.dir` hangs, or its folder is deleted: answers go on, and later the worker does, too."""
+"""The disk of `state.dir` hangs, is slow, or its folder is deleted: answers go on, and so does the worker."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from streamapp.worker.state_directory import DISK_HANGS
 from tests.broker.workers import PATIENCE, Installation, WorkerProcess, wait_until
 from tests.conftest import Broker
-from tests.disks import freezable_disk, frozen
+from tests.disks import freezable_disk, frozen, slow
 from topics.clients.partitioner import partition_of
 
 pytestmark = pytest.mark.broker
@@ -115,6 +115,37 @@ def test_a_disk_that_hangs_stops_no_answer_no_rebalance_and_no_end(
         story.go_on(0, 1)
         assert worker.terminate() == 0
     assert story.answered() == story.sent
+
+
+def test_a_slow_disk_stops_no_answer_and_snapshots_and_restores_go_on(
+    broker: Broker, tmp_path: Path, disk: Path
+) -> None:
+    place = Installation(
+        broker.bootstrap_servers, "slow.", PARTITIONS, tmp_path, FREQUENT, module="streamapp worker"
+    )
+    story = Story(place)
+    with place.worker("w", GROVE_STATE_DIR=str(disk / "state")) as worker:
+        worker.wait_until_ready()
+        story.go_on(0, 1)
+        with slow(disk):
+            before = worker.metric("grove_snapshots_total")
+            story.go_on(0, 1)
+            wait_until(
+                lambda: worker.metric("grove_snapshots_total") >= before + PARTITIONS,
+                PATIENCE,
+                lambda: worker.log,
+            )
+            assert worker.terminate() == 0, worker.log
+            worker.start()
+            worker.wait_until_ready()
+            story.go_on(0, 1)
+            worker.kill()
+            worker.start()
+            worker.wait_until_ready()
+            story.go_on(0, 1)
+        assert worker.terminate() == 0
+    assert story.answered() == story.sent
+    assert "cannot be used" not in worker.log, "all parts of the snapshots were there"
 
 
 def test_a_folder_that_is_deleted_is_made_again(broker: Broker, tmp_path: Path) -> None:
