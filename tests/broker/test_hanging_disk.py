@@ -63,6 +63,21 @@ class Story:
         wait_until(done, PATIENCE, lambda: str([len(names) for names in self.answered()]))
 
 
+def begun(broker: Broker, folder: Path, prefix: str) -> tuple[Installation, Story]:
+    """Return topics without records, for workers with frequent snapshots."""
+    place = Installation(
+        broker.bootstrap_servers, prefix, PARTITIONS, folder, FREQUENT, module="streamapp worker"
+    )
+    return place, Story(place)
+
+
+def start_again(worker: WorkerProcess, story: Story) -> None:
+    """Start a worker that has ended, and go on when it is ready."""
+    worker.start()
+    worker.wait_until_ready()
+    story.go_on(0, 1)
+
+
 def wait_for(worker: WorkerProcess, words: str) -> None:
     """Wait until the page of readiness has some words, and check that the worker lives."""
     wait_until(
@@ -76,10 +91,7 @@ def wait_for(worker: WorkerProcess, words: str) -> None:
 def test_a_disk_that_hangs_stops_no_answer_no_rebalance_and_no_end(
     broker: Broker, tmp_path: Path, disk: Path
 ) -> None:
-    place = Installation(
-        broker.bootstrap_servers, "hangs.", PARTITIONS, tmp_path, FREQUENT, module="streamapp worker"
-    )
-    story = Story(place)
+    place, story = begun(broker, tmp_path, "hangs.")
     worker = place.worker("w", GROVE_STATE_DIR=str(disk / "state"))
     with worker:
         worker.wait_until_ready()
@@ -110,9 +122,7 @@ def test_a_disk_that_hangs_stops_no_answer_no_rebalance_and_no_end(
             worker.signal(signal.SIGUSR2)
             wait_until(lambda: place.members() == set(), PATIENCE, lambda: worker.log)
         assert worker.wait() == 0, worker.log
-        worker.start()
-        worker.wait_until_ready()
-        story.go_on(0, 1)
+        start_again(worker, story)
         assert worker.terminate() == 0
     assert story.answered() == story.sent
 
@@ -120,10 +130,7 @@ def test_a_disk_that_hangs_stops_no_answer_no_rebalance_and_no_end(
 def test_a_slow_disk_stops_no_answer_and_snapshots_and_restores_go_on(
     broker: Broker, tmp_path: Path, disk: Path
 ) -> None:
-    place = Installation(
-        broker.bootstrap_servers, "slow.", PARTITIONS, tmp_path, FREQUENT, module="streamapp worker"
-    )
-    story = Story(place)
+    place, story = begun(broker, tmp_path, "slow.")
     with place.worker("w", GROVE_STATE_DIR=str(disk / "state")) as worker:
         worker.wait_until_ready()
         story.go_on(0, 1)
@@ -136,13 +143,9 @@ def test_a_slow_disk_stops_no_answer_and_snapshots_and_restores_go_on(
                 lambda: worker.log,
             )
             assert worker.terminate() == 0, worker.log
-            worker.start()
-            worker.wait_until_ready()
-            story.go_on(0, 1)
+            start_again(worker, story)
             worker.kill()
-            worker.start()
-            worker.wait_until_ready()
-            story.go_on(0, 1)
+            start_again(worker, story)
         assert worker.terminate() == 0
     assert story.answered() == story.sent
     assert "cannot be used" not in worker.log, "all parts of the snapshots were there"
@@ -150,10 +153,7 @@ def test_a_slow_disk_stops_no_answer_and_snapshots_and_restores_go_on(
 
 def test_a_folder_that_is_deleted_is_made_again(broker: Broker, tmp_path: Path) -> None:
     state = tmp_path / "state"
-    place = Installation(
-        broker.bootstrap_servers, "gone.", PARTITIONS, tmp_path, FREQUENT, module="streamapp worker"
-    )
-    story = Story(place)
+    place, story = begun(broker, tmp_path, "gone.")
 
     def snapshots() -> float:
         return worker.metric("grove_snapshots_total")
@@ -175,9 +175,7 @@ def test_a_folder_that_is_deleted_is_made_again(broker: Broker, tmp_path: Path) 
         assert all(age >= 0 for age in ages)
 
         worker.kill()
-        worker.start()
-        worker.wait_until_ready()
-        story.go_on(0, 1)
+        start_again(worker, story)
         assert worker.terminate() == 0
     assert story.answered() == story.sent
     assert "cannot be used" not in worker.log, "all parts of the snapshots were there"
