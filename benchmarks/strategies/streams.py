@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from benchmarks.datasets import Rows, load
 from core.errors import GroveError
+from streamapp.lab.experiments.probabilities.probability_streams import COMPONENTS, main_components
 
 GENERATED_RECORDS: Final = 30_000
 REAL_RECORDS: Final = 40_000
@@ -23,7 +24,6 @@ KEPT: Final = 0.8
 READ: Final = 60_000
 """Rows of data in the order of time that are read before thinning."""
 RARE_SHARE: Final = 0.05
-COMPONENTS: Final = 20
 
 IN_TIME: Final = {"elec": "electricity", "weather": "weather", "airlines": "airlines"}
 WITHOUT_ORDER: Final = {"a9a": "a9a", "kdd99": "kdd99", "mnist20": "mnist20"}
@@ -92,12 +92,7 @@ def taken(rows: Rows, places: npt.NDArray[np.int64]) -> Rows:
 def _digits() -> Rows:
     """Return MNIST by its twenty principal components of most variance."""
     digits = load("mnist")
-    x = (digits.x / 255.0).astype(np.float32)
-    x -= x.mean(axis=0)
-    directions = np.linalg.eigh(x.T @ x / len(x))[1][:, : -COMPONENTS - 1 : -1]
-    return Rows(
-        "mnist20", (x @ directions).astype(np.float64), digits.y, (None,) * COMPONENTS, digits.classes
-    )
+    return Rows("mnist20", main_components(digits.x), digits.y, (None,) * COMPONENTS, digits.classes)
 
 
 def _with_rare_class(name: str, seed: int, draws: np.random.Generator) -> Rows:

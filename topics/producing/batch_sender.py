@@ -140,7 +140,8 @@ class BatchSender(ABC):
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
-        self._in_flight.clear()  # a task that was cancelled before its first step
+        self._in_flight.clear()  # of a task that was cancelled before its first step
+        self._began.clear()
         if self._timer is not None:
             self._timer.cancel()
         self._queues = {}

@@ -98,14 +98,16 @@ def batches(cell: dict[str, Any], seed: int, spec: Spec) -> Iterator[Batch]:
 
 @functools.lru_cache(maxsize=1)
 def digits(files: str) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int32]]:
-    """Return the images (float64[n, COMPONENTS]) and labels of two IDX files with a comma between them.
-
-    The columns are the principal components with most variance over all images.
-    """
+    """Return the images (float64[n, COMPONENTS]) and labels of two IDX files with a comma between them."""
     from topics.readers.idx import read_idx
 
     pixels, labels = (read_idx(Path(file)) for file in files.split(","))
-    x = pixels.reshape(len(pixels), -1).astype(np.float32) / np.float32(255.0)
+    return main_components(pixels.reshape(len(pixels), -1)), labels.astype(np.int32)
+
+
+def main_components(pixels: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Return images of bytes [n, pixel] by the COMPONENTS principal components of most variance over them."""
+    x = pixels.astype(np.float32) / np.float32(255.0)
     x -= x.mean(axis=0)
     directions = np.linalg.eigh(x.T @ x / len(x))[1][:, : -COMPONENTS - 1 : -1]
-    return np.ascontiguousarray(x @ directions, np.float64), labels.astype(np.int32)
+    return np.ascontiguousarray(x @ directions, np.float64)
