@@ -7,7 +7,7 @@ import time
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
-from topics.clients.cluster import refresh_metadata
+from topics.clients.cluster import listed_offset, refresh_metadata
 from topics.fetching.group_description import describe_group
 
 REQUEST_SECONDS = 60.0  # a broker on a busy machine is slow
@@ -85,7 +85,9 @@ class Cluster:
         futures = self._admin.list_offsets(
             latest, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=REQUEST_SECONDS
         )
-        ends = {place.partition: future.result().offset for place, future in futures.items()}
+        ends = {
+            place.partition: listed_offset(future, REQUEST_SECONDS + 1) for place, future in futures.items()
+        }
         return [ends[partition] for partition in range(partitions)]
 
     def committed(self, group: str, topic: str, partitions: int) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
+from topics.clients.cluster import listed_offset
 from topics.definitions import TopicNames
 from topics.fetching.group_description import describe_group
 
@@ -72,7 +73,10 @@ class DemoCluster:
                 for position in consumer.committed(places, timeout=REQUEST_SECONDS)
             ]
             ends = self._client.list_offsets(asked, request_timeout=REQUEST_SECONDS)
-            offsets = {(p.topic, p.partition): future.result().offset for p, future in ends.items()}
+            offsets = {
+                (p.topic, p.partition): listed_offset(future, REQUEST_SECONDS + 1)
+                for p, future in ends.items()
+            }
         except KafkaException:  # a leader or coordinator is moving; the next look succeeds
             return
         committed_total = sum(max(0, p.offset) for p in committed)  # -1001: nothing committed there

@@ -39,7 +39,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from streamapp.worker.reserved_ports import ReservedPorts, reserved_ports
 from tests.broker.fork_server import ForkedProcess
 from topics.clients import admin
-from topics.clients.cluster import NOT_YET, Cluster
+from topics.clients.cluster import NOT_YET, Cluster, listed_offset
 from topics.definitions import TopicNames
 from topics.fetching.group_description import describe_group
 
@@ -148,7 +148,7 @@ class Installation:
             futures = self.cluster.client.list_offsets(asked, isolation_level=level, request_timeout=PATIENCE)
             for place, future in futures.items():
                 try:
-                    offset_of[place] = future.result(PATIENCE).offset
+                    offset_of[place] = listed_offset(future, PATIENCE)
                 except KafkaException as failure:
                     if failure.args[0].code() not in NOT_YET:
                         raise

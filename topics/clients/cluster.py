@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from confluent_kafka import (
@@ -105,6 +106,19 @@ def refresh_metadata(client: Any, failure: KafkaException, topic: str, timeout: 
     if failure.args[0].code() in STALE:
         with contextlib.suppress(KafkaException):  # then the next answer reports it
             client.list_topics(topic, timeout=timeout)
+
+
+def listed_offset(answer: Future[Any], seconds: float) -> int:
+    """Return the offset in an answer to `list_offsets`; KafkaException if the leader has not answered.
+
+    librdkafka 2.16 reports success with the offset -1001 for a partition whose leader dies during the
+    request, or does not answer in time. `seconds`: longest wait for the answer.
+    """
+    offset = int(answer.result(seconds).offset)
+    if offset < 0:
+        error = KafkaError(KafkaError.LEADER_NOT_AVAILABLE, "the partition's leader did not answer")
+        raise KafkaException(error)
+    return offset
 
 
 def serve_events(client: Any) -> None:
@@ -278,7 +292,7 @@ class Cluster:
             unanswered = []
             for tp, future in futures.items():
                 try:
-                    offsets[tp.topic, tp.partition] = int(future.result(timeout=self.timeout + 1).offset)
+                    offsets[tp.topic, tp.partition] = listed_offset(future, self.timeout + 1)
                 except KafkaException as failure:
                     code = failure.args[0].code()
                     is_early = code in NOT_YET or (code in UNANSWERED and not self.complaint)

@@ -10,7 +10,7 @@ from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from topics.clients.access import Access, denied_kind
-from topics.clients.cluster import Cluster, refresh_metadata, serve_events
+from topics.clients.cluster import Cluster, listed_offset, refresh_metadata, serve_events
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ class JournalLog:
             request_timeout=REQUEST_S,
         )
         try:
-            return int(futures[here].result(2 * REQUEST_S).offset)
+            return listed_offset(futures[here], 2 * REQUEST_S)
         except KafkaException as failure:
             refresh_metadata(self._admin, failure, self._topic, REQUEST_S)
             raise

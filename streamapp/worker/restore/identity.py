@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
@@ -12,7 +12,7 @@ from confluent_kafka.admin import OffsetSpec
 from streamapp.errors import NotYetError
 from streamapp.worker.journal.offset_metadata import UNKNOWN
 from topics.clients.access import denied_kind
-from topics.clients.cluster import Cluster, refresh_metadata, serve_events
+from topics.clients.cluster import Cluster, listed_offset, refresh_metadata, serve_events
 from topics.errors import BrokerError
 
 FIRST_S: Final = 2.0
@@ -60,7 +60,7 @@ class Identity:
 
     def has_open_transaction(self, topic: str, partition: int) -> bool:
         """Whether a log has records of a transaction that has not ended yet."""
-        here, ends = TopicPartition(topic, partition), []
+        here, ends = TopicPartition(topic, partition), list[int]()
         for level in (IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED):
             began = time.monotonic()
             futures = self._cluster.client.list_offsets(
@@ -68,12 +68,19 @@ class Identity:
                 isolation_level=level,
                 request_timeout=self._request_s,
             )
-            ends.append(int(self._answer(futures[here], topic, began).offset))
+            ends.append(self._answer(futures[here], topic, began, listed_offset))
         return ends[0] < ends[1]
 
-    def _answer(self, future: Any, topic: str, began: float) -> Any:
+    def _answer(
+        self,
+        future: Any,
+        topic: str,
+        began: float,
+        read: Callable[[Any, float], Any] = lambda future, seconds: future.result(seconds),
+    ) -> Any:
+        """Return what `read` finds in a future within some seconds; NotYetError if no broker answers."""
         try:
-            answer = future.result(2 * REQUEST_S)
+            answer = read(future, 2 * REQUEST_S)
         except KafkaException as failure:
             error: KafkaError = failure.args[0]
             if denied_kind(error.code()) is None:

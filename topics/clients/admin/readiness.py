@@ -13,7 +13,7 @@ from typing import Any, Final
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
-from topics.clients.cluster import NOT_YET, UNANSWERED, Cluster
+from topics.clients.cluster import NOT_YET, UNANSWERED, Cluster, listed_offset
 from topics.errors import BrokerError, CatalogueError
 from topics.patience import LEAST_S, Patience
 
@@ -100,7 +100,7 @@ def _look(cluster: Cluster, unready: set[str]) -> tuple[set[str], dict[str, int]
 def _is_led(cluster: Cluster, future: Any) -> bool:
     """Whether a leader answered for its partition; other errors are raised."""
     try:
-        future.result(timeout=cluster.timeout + 1)
+        listed_offset(future, cluster.timeout + 1)
     except KafkaException as failure:
         if failure.args[0].code() in (*NOT_YET, *UNANSWERED):
             return False

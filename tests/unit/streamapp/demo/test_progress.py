@@ -26,7 +26,7 @@ class Ends:
     def __init__(self, offset: int) -> None:
         self.offset = offset
 
-    def result(self) -> Position:
+    def result(self, timeout: float | None = None) -> Position:
         return Position(self.offset)
 
 

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_INVALID, IsolationLevel, KafkaError, KafkaException, TopicPartition
 
 from streamapp.worker.journal import log as journal_log
 from streamapp.worker.journal.log import JournalLog
@@ -72,6 +72,26 @@ def test_partitions_are_asked_for_at_once_through_one_client() -> None:
     log, _ = log_with(0)
     with ThreadPoolExecutor(8) as threads:
         assert list(threads.map(log.end, range(8))) == [100 + partition for partition in range(8)]
+
+
+def test_an_answer_without_an_offset_is_a_failure() -> None:
+    """So librdkafka answers when a leader dies; as a position it would end the snapshots of its partition."""
+
+    def list_offsets(wanted: dict[TopicPartition, Any], **_: Any) -> dict[TopicPartition, Future[Any]]:
+        future: Future[Any] = Future()
+        future.set_result(SimpleNamespace(offset=OFFSET_INVALID))
+        return dict.fromkeys(wanted, future)
+
+    refreshed: list[str] = []
+    log, _ = log_with(0)
+    log._admin = SimpleNamespace(  # type: ignore[assignment]
+        list_offsets=list_offsets,
+        list_topics=lambda topic, timeout: refreshed.append(topic),
+        poll=lambda seconds: 0,
+    )
+    with pytest.raises(KafkaException, match="did not answer"):
+        log.end(0)
+    assert refreshed == ["grove.journal"], "the client would ask the leader that has died again"
 
 
 def test_a_denied_deletion_is_told_once_with_the_right_to_grant(caplog: pytest.LogCaptureFixture) -> None:

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka import OFFSET_INVALID, IsolationLevel, KafkaError, KafkaException, TopicCollection
 
 from streamapp.errors import NotYetError
 from streamapp.worker.restore import identity
@@ -109,3 +109,20 @@ def test_a_broker_that_is_always_slow_answers_all_requests_of_a_restore(
         here.topic_ids(["journal"])
     here.topic_ids(["journal"])
     here.check_led("journal", 0)
+
+
+@pytest.mark.parametrize("silent", [IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED])
+def test_an_end_without_an_offset_shows_nothing_about_transactions(silent: IsolationLevel) -> None:
+    """So librdkafka answers when a leader dies during the request."""
+
+    def list_offsets(wanted: dict[Any, Any], isolation_level: IsolationLevel, **_: Any) -> dict[Any, Any]:
+        answer: Future[Any] = Future()
+        answer.set_result(SimpleNamespace(offset=OFFSET_INVALID if isolation_level == silent else 7))
+        return dict.fromkeys(wanted, answer)
+
+    here: Any = Identity({"bootstrap.servers": "none:1"}, FIRST_S)
+    here._cluster._client = SimpleNamespace(
+        list_offsets=list_offsets, list_topics=lambda *topic, timeout: None, poll=lambda seconds: 0
+    )
+    with pytest.raises(NotYetError, match="did not answer"):
+        here.has_open_transaction("journal", 0)
