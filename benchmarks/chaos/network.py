@@ -38,12 +38,20 @@ class Connection:
             writer.transport.abort()
 
 
+Tap = Callable[[Connection, bool, bytes], object]
+"""Gets the bytes of a connection before they pass, and whether the client has sent them."""
+
+
 class Network:
     """Proxies in front of the nodes, until the block ends. The methods may be called from any thread."""
 
-    def __init__(self, group_of: Callable[[int], int | None]) -> None:
-        """`group_of`: returns the process group of a node, None if it does not run."""
+    def __init__(self, group_of: Callable[[int], int | None], tap: Tap | None = None) -> None:
+        """`group_of`: returns the process group of a node, None if it does not run.
+
+        `tap` is called in the thread of the proxies.
+        """
         self._group_of = group_of
+        self._tap = tap
         self._nodes: set[int] = set()
         self._harmed: dict[int, Harm] = {}
         self._delays: dict[int, float] = {}
@@ -130,6 +138,8 @@ class Network:
         with contextlib.suppress(OSError):
             while data := await reader.read(CHUNK):
                 await connection.flows.wait()
+                if self._tap is not None:
+                    self._tap(connection, writer is connection.server, data)
                 if delay := max(self._delays.get(node, 0.0) for node in connection.nodes):
                     await asyncio.sleep(delay)
                 writer.write(data)

@@ -73,11 +73,12 @@ class Pace:
     rate: int  # records per second
     seconds: float  # after the warm-up
     linger_ms: float = LINGER_MS  # of the producer, the echo and the peers; our worker has its own
+    warm_seconds: float = WARM_SECONDS
 
     @property
     def all_seconds(self) -> float:
         """Seconds of the warm-up, of the measurement, and of a rest for its last answers."""
-        return WARM_SECONDS + self.seconds + ASIDE_SECONDS
+        return self.warm_seconds + self.seconds + ASIDE_SECONDS
 
     @property
     def records(self) -> int:
@@ -118,11 +119,11 @@ def measure_latency(
         log = Path(place)
         traced = log / "trace" if trace and system.command is None else None
         job = job_of(
-            options, names.instances, sink, _new_group(), "json", low_latency=True, linger_ms=pace.linger_ms
+            options, names.instances, sink, new_group(), "json", low_latency=True, linger_ms=pace.linger_ms
         )
         ours = Child(*_command(system, job, options, names, partitions, log, traced))
         assert ECHO.command is not None
-        of_echo = replace(job, sink=echoed, group=_new_group(), partition=heard)
+        of_echo = replace(job, sink=echoed, group=new_group(), partition=heard)
         with ours, Child(ECHO.command(of_echo, log), log / "echo.log") as echo:
             children = {system.name: ours, ECHO.name: echo}
             await_groups(cluster, children, {system.name: job.group})
@@ -131,17 +132,18 @@ def measure_latency(
             with Child(
                 pace.command(options.bootstrap, names.instances, partitions), log / "steady"
             ) as steady:
-                start = _start(steady, log / "steady")
+                start = start_of(steady, log / "steady")
                 machine = Machine(broker_process(options.bootstrap))
                 pids = {"system": ours.pid, "echo": echo.pid, "producer": steady.pid}
-                reader.until(start + WARM_SECONDS - ASIDE_SECONDS)
+                reader.until(start + pace.warm_seconds - ASIDE_SECONDS)
                 first = machine.look(pids, ours.pid)
                 reader.until(start + pace.all_seconds)
                 last = machine.look(pids, ours.pid)
                 reader.read({system.name: pace.records})
             reader.read({ECHO.name: cluster.ends(names.instances, partitions)[heard]})
             consumer.close()
-        counted = start + WARM_SECONDS, start + WARM_SECONDS + pace.seconds
+        warm = start + pace.warm_seconds
+        counted = warm, warm + pace.seconds
         ages, spent = means(traced.read_text(), *counted) if traced is not None else ({}, {})
     ms = {name: _milliseconds(answers, *counted, start) for name, answers in reader.seen.items()}
     records = pace.rate * (last.at - first.at)
@@ -155,7 +157,7 @@ def measure_latency(
     return [replace(latency, p99_beyond_echo=latency.p99 - latencies[1].p99) for latency in latencies]
 
 
-def _new_group() -> str:
+def new_group() -> str:
     return f"bench-{uuid.uuid4().hex[:8]}"
 
 
@@ -272,7 +274,7 @@ class Reader:
         self._last = time.monotonic()
 
 
-def _start(producer: Child, start_file: Path) -> float:
+def start_of(producer: Child, start_file: Path) -> float:
     """Return when the first record is due, once the producer has written it."""
     deadline = time.monotonic() + START_SECONDS
     while not (text := start_file.read_text()).endswith("\n"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from streamapp.tools.sizing.calculation_steps import number as n
 from streamapp.tools.sizing.calculation_steps import step
@@ -10,9 +11,11 @@ from streamapp.tools.sizing.measured_costs import Costs
 from streamapp.tools.sizing.worker_load import WorkerLoad, changed_models
 from streamapp.tools.sizing.workload import Workload
 
-MB = 1_000_000.0
-REQUESTS_OF_A_COMMIT = 5
-"""Partitions added twice (outputs, journal), offsets added, offsets committed, the transaction ended."""
+MB: Final = 1_000_000.0
+COORDINATOR_REQUESTS: Final = 4
+"""Of a commit: partitions added, offsets added, offsets committed, the transaction ended."""
+MARKER_BYTES: Final = 78
+"""Bytes of the end of a transaction in a partition: a batch of one record without a value."""
 
 
 @dataclass(frozen=True)
@@ -32,47 +35,57 @@ class BrokerLoad:
 def broker_load(
     costs: Costs, workload: Workload, workers: int, load: WorkerLoad
 ) -> tuple[BrokerLoad, list[str]]:
-    """Return the load of the brokers, and its derivation; `load` is the load of the busiest worker."""
-    rate, size = workload.rate, workload.record_bytes
-    commits = workers * load.commits_per_second
-    journal = commits * load.partitions_per_commit * costs.journal_bytes
+    """Return the load of the brokers, and its derivation; `load` is the load of the busiest worker.
+
+    Partitions have leaders on as many brokers as there are replicas, or on more: a worker sends each broker
+    one request for all partitions that it leads.
+    """
+    rate, size, brokers = workload.rate, workload.record_bytes, workload.replicas
+    is_exact = workload.guarantee == "exactly_once"
+    commits, parts = load.commits_per_second, load.partitions_per_commit
+    rounds, runs = load.most_rounds_per_second, load.runs_per_short_round
+    batches = workers * (commits * parts if is_exact else rounds * runs)
     changed = changed_models(costs, rate, workload.models)
+    record, marker = size + costs.frame_bytes, MARKER_BYTES if is_exact else 0
+    journal = workers * commits * parts * costs.journal_bytes
     snapshots = changed * costs.model_bytes / costs.snapshot_seconds
-    written = (rate * (size + costs.answer_bytes) + journal + snapshots) / MB
-    read = rate * (size + costs.answer_bytes) / MB
-    replicated = written * (workload.replicas - 1)
-    if workload.guarantee == "exactly_once":
-        requests = load.rounds_per_second + load.commits_per_second * (
-            2 * load.partitions_per_commit + REQUESTS_OF_A_COMMIT
-        )
-        words = (
-            f"{workers} × ({n(load.rounds_per_second)} + {n(load.commits_per_second)} × "
-            f"(2 × {n(load.partitions_per_commit)} + {REQUESTS_OF_A_COMMIT}))"
-        )
-    else:
-        requests = load.rounds_per_second * (1 + load.runs_per_round) + load.commits_per_second * (
-            load.partitions_per_commit + 1
-        )
-        words = (
-            f"{workers} × ({n(load.rounds_per_second)} × (1 + {n(load.runs_per_round)}) + "
-            f"{n(load.commits_per_second)} × ({n(load.partitions_per_commit)} + 1))"
-        )
+    answers = rate * costs.answer_bytes + batches * costs.batch_bytes
+    written = (rate * record + answers + journal + snapshots) / MB
+    read = (rate * record + answers + batches * marker) / MB
+    replicated = written * (brokers - 1)
+    fetches_and_answers = rounds * (1 if is_exact else 2)
+    requests = workers * (fetches_and_answers * brokers + commits * (brokers + COORDINATOR_REQUESTS))
+    each_record = f"{n(rate)} × ({n(size)} + {n(costs.frame_bytes)} + {n(costs.answer_bytes)})"
     steps = [
         step(
-            "written: records, answers, journal, snapshots of the models that learned since",
-            f"({n(rate)} × ({n(size)} + {n(costs.answer_bytes)}) + {n(commits)} × "
-            f"{n(load.partitions_per_commit)} × {n(costs.journal_bytes)} + {n(changed)} × "
-            f"{n(costs.model_bytes)} ÷ {n(costs.snapshot_seconds)}) ÷ 1,000,000",
+            "batches of answers: one for each partition with records in a "
+            + ("commit" if is_exact else "round, at most"),
+            f"{workers} × {n(commits if is_exact else rounds)} × {n(parts if is_exact else runs)}",
+            batches,
+            "batches/s",
+        ),
+        step(
+            "written: records with their frames and answers, batches, journal, snapshots of the models that "
+            "learned since",
+            f"({each_record} + {n(batches)} × {n(costs.batch_bytes)} + {workers} × {n(commits)} × "
+            f"{n(parts)} × {n(costs.journal_bytes)} + {n(changed)} × {n(costs.model_bytes)} ÷ "
+            f"{n(costs.snapshot_seconds)}) ÷ 1,000,000",
             written,
             "MB/s",
         ),
-        step("replicated", f"{n(written)} × ({workload.replicas} - 1)", replicated, "MB/s"),
+        step("replicated", f"{n(written)} × ({brokers} - 1)", replicated, "MB/s"),
         step(
-            "read: records by workers, answers by one reader",
-            f"{n(rate)} × ({n(size)} + {n(costs.answer_bytes)}) ÷ 1,000,000",
+            "read: records by workers, answers by one reader, with the ends of transactions",
+            f"({each_record} + {n(batches)} × ({n(costs.batch_bytes)} + {marker})) ÷ 1,000,000",
             read,
             "MB/s",
         ),
-        step("requests of the workers: fetches, produces, commits", words, workers * requests, "requests/s"),
+        step(
+            "requests of the workers: fetches, answers and journal of each of the brokers that lead, commits",
+            f"{workers} × ({n(fetches_and_answers)} × {brokers} + {n(commits)} × ({brokers} + "
+            f"{COORDINATOR_REQUESTS}))",
+            requests,
+            "requests/s",
+        ),
     ]
-    return BrokerLoad(written, replicated, read, workers * requests), steps
+    return BrokerLoad(written, replicated, read, requests), steps

@@ -29,10 +29,13 @@ class Costs:
         0.9, "µs of CPU a record more with 10,000 models or more on a worker", "benchmarks.task"
     )
     round_us: float = _cost(4_300.0, "µs of CPU a round", "benchmarks.pipeline --latency")
-    run_us: float = _cost(60.0, "µs of CPU a run of a round", "benchmarks.rounds --partitions")
-    commit_us: float = _cost(1_000.0, "µs of CPU a commit", "benchmarks.pipeline --latency")
+    short_round_us: float = _cost(
+        2_300.0, "µs of CPU a round with CPU to spare, at least once", "benchmarks.broker_load"
+    )
+    run_us: float = _cost(45.0, "µs of CPU a run of a round", "benchmarks.rounds --partitions")
+    commit_us: float = _cost(2_200.0, "µs of CPU a commit", "benchmarks.pipeline --latency")
     commit_partition_us: float = _cost(
-        140.0, "µs of CPU a partition of a commit", "benchmarks.pipeline --latency --partitions"
+        60.0, "µs of CPU a partition of a commit", "benchmarks.pipeline --latency --partitions"
     )
     snapshot_us_per_mb: float = _cost(
         53_000.0, "µs of CPU a MB of models in a snapshot", "benchmarks.snapshot_cost"
@@ -52,8 +55,12 @@ class Costs:
     process_mb: float = _cost(400.0, "MB of a worker without models", "benchmarks.scaling")
     partition_mb: float = _cost(3.0, "MB of a partition without models", "benchmarks.scaling")
     model_bytes: float = _cost(12_000.0, "bytes of a model", "benchmarks.memory, grove_model_bytes")
-    answer_bytes: float = _cost(120.0, "bytes of an answer", "docs/records.md")
-    journal_bytes: float = _cost(200.0, "bytes of a journal record", "grove journal show")
+    answer_bytes: float = _cost(34.0, "bytes of an answer in its batch (lz4)", "benchmarks.broker_load")
+    frame_bytes: float = _cost(
+        30.0, "bytes of a record beside its value: its key, its part of its batch", "benchmarks.broker_load"
+    )
+    batch_bytes: float = _cost(190.0, "bytes of a batch of answers beside them", "benchmarks.broker_load")
+    journal_bytes: float = _cost(200.0, "bytes of a journal record and its batch", "benchmarks.broker_load")
     snapshot_seconds: float = _cost(60.0, "s between two snapshots", "snapshot.interval.ms")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from streamapp.tools.sizing.measured_costs import Costs
 
@@ -31,6 +31,10 @@ class WorkerLoad:
     runs_per_round: float
     commits_per_second: float
     partitions_per_commit: float
+    most_rounds_per_second: float
+    """With CPU to spare: at least once more than `rounds_per_second`, up to `Costs.fetch_cores`."""
+    runs_per_short_round: float
+    """Of each of so many rounds."""
 
     @property
     def cores(self) -> float:
@@ -77,7 +81,7 @@ def load_of(
     paced = costs.pace_ms if guarantee == "at_least_once" else min(commit_ms, PAUSE_MS)
     rounds = min(rate, SECOND_MS / paced)
     runs, parts = min(partitions, rate / rounds), min(partitions, rate / commits)
-    return WorkerLoad(
+    load = WorkerLoad(
         record_us=cpu_us,
         records=rate * cpu_us,
         rounds=rounds * (costs.round_us + costs.run_us * runs),
@@ -91,7 +95,24 @@ def load_of(
         runs_per_round=runs,
         commits_per_second=commits,
         partitions_per_commit=parts,
+        most_rounds_per_second=rounds,
+        runs_per_short_round=runs,
     )
+    if guarantee == "exactly_once":
+        return load
+    most = _most_rounds(costs, load, rate, partitions)
+    return replace(load, most_rounds_per_second=most, runs_per_short_round=min(partitions, rate / most))
+
+
+def _most_rounds(costs: Costs, load: WorkerLoad, rate: float, partitions: float) -> float:
+    """Return the rounds a second for which the CPU up to `Costs.fetch_cores` is enough.
+
+    A round has a run of each partition, or of each record if it has fewer records than partitions.
+    """
+    remaining_us = costs.fetch_cores * SECOND_US - load.us_per_second + load.rounds
+    with_all = remaining_us / (costs.short_round_us + costs.run_us * partitions)
+    with_few = (remaining_us - costs.run_us * rate) / costs.short_round_us
+    return min(rate, max(load.rounds_per_second, with_all, with_few))
 
 
 def changed_models(costs: Costs, rate: float, models: float) -> float:
