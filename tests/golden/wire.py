@@ -3,29 +3,33 @@
 ``wire-<release>.json`` has some records of each topic in each of its formats: the value as it lies in the
 topic (hexadecimal), and what must be read from it. Files of releases stay, and stay readable: producers and
 consumers of an older release go on beside workers of a newer one. Avro records are read by the schema that
-the release had registered (``topics/schemas``).
+the release had registered (``topics/schemas``). From 0.2.0 on, a file has records of each kind and with each
+member (`wire_kinds`); those of 0.1.0 are in ``wire-kinds-0-1-0.json``. The file of a release that is not
+tagged yet may be written again.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 import json
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from streamapp.worker.outputs.encoder import Encoder
-from tests.golden.versions import ascending
+from tests.golden import wire_kinds
+from tests.golden.versions import ascending, versions
 from tests.topology.partition import NAMES, NOW, Partition, Record, config
 from topics import codecs
 from topics.codecs.avro.output_reader import OutputReader
-from topics.codecs.avro.output_schemas import OUTPUTS
+from topics.codecs.avro.output_schemas import OUTPUTS, Output, released
+from topics.codecs.content_types import wire_of_value
 from topics.columns.records import AuditEntry, Features, RawRecords
 from topics.registry.registered_schema import RegisteredSchema, SchemaId
 
@@ -109,11 +113,95 @@ def played(form: str) -> Partition:
     return partition
 
 
-def released_schema(schema_id: SchemaId) -> RegisteredSchema:
-    """Return the first schema of an output that was released."""
-    (output,) = (name for name, number in IDS.items() if number == schema_id)
-    text = resources.files("topics.schemas").joinpath(f"{output}-v1.avsc").read_text()
-    return RegisteredSchema(schema_id, "AVRO", text)
+def kinds(stories: Sequence[wire_kinds.Story] = wire_kinds.STORIES) -> Records:
+    """Return values of every kind and with every member, by topic and format."""
+    found: Records = wire_kinds.inputs()
+    for ids in (None, IDS):
+        for story in stories:
+            here = story(functools.partial(begun, ids))
+            for topic, sent in here.sent.items():
+                values = [record.value for record in sent if record.value is not None and topic in READERS]
+                for value in values:
+                    wire = wire_of_value(value)
+                    form = "avro" if wire == "framed" else wire
+                    if ids is None or form == "avro":
+                        found.setdefault(f"{topic}/{form}", []).append(value)
+    return {name: chosen(name, values) for name, values in found.items()}
+
+
+def begun(ids: Mapping[Output, int] | None, spec: Mapping[str, Any], **settings: Any) -> Partition:
+    """Return a partition with the spec of a story; ids: those of schemas, for outputs in Avro."""
+    return Partition(config(dict(spec), **settings), encoder=Encoder(NAMES, schema_ids=ids))
+
+
+def chosen(name: str, values: Sequence[bytes]) -> list[bytes]:
+    """Return a few of the values that together have each kind and each member, those with most first."""
+    marked = [(marks(says(name, [value], NEWEST)), value) for value in values]
+    seen: set[str] = set()
+    kept = []
+    for found, value in sorted(marked, key=lambda each: -len(each[0])):
+        if not found <= seen:
+            kept.append(value)
+            seen |= found
+    return kept
+
+
+KINDS: Final = (
+    "event",
+    "level",
+    "command",
+    "action",
+    "reason",
+    "reasons",
+    "decision",
+    "by",
+    "stop",
+    "advice",
+)
+"""Members whose words are kinds of a record."""
+
+
+def marks(content: Any, where: str = "") -> set[str]:
+    """Return the members that content has, by their path, and the words of those that are kinds.
+
+    Probabilities by class and other figures with names of the data count as one member.
+    """
+    if where.rpartition(".")[2] in NAMED_BY_DATA and content:
+        return {where}
+    if isinstance(content, dict):
+        where += f".{content['event']}" if "event" in content else ""
+        return {mark for name, value in content.items() for mark in marks(value, f"{where}.{name}")}
+    if isinstance(content, list):
+        return {mark for value in content for mark in marks(value, where)}
+    if content is None or content in ("nan", ""):
+        return set()
+    return {f"{where}={content}" if where.rpartition(".")[2] in KINDS else where}
+
+
+NAMED_BY_DATA: Final = (
+    "probabilities",
+    "raw_probabilities",
+    "per_class",
+    "classes",
+    "counts",
+    "ranges",
+    "strings",
+)
+"""Members with an object whose names are classes or features."""
+NEWEST: Final = (sys.maxsize,)
+"""A release after all others."""
+
+
+def schemas_of(release: tuple[int, ...]) -> Callable[[SchemaId], RegisteredSchema]:
+    """Return the schema by id that a release registers: the first of an output is that of 0.1.0."""
+
+    def schema_of(schema_id: SchemaId) -> RegisteredSchema:
+        (output,) = (name for name, number in IDS.items() if number == schema_id)
+        texts = released(output)
+        text = texts[min(texts) if release == (0, 1, 0) else max(texts)]
+        return RegisteredSchema(schema_id, "AVRO", text)
+
+    return schema_of
 
 
 def raw(values: Sequence[bytes]) -> RawRecords:
@@ -136,10 +224,10 @@ READERS: Final[Mapping[str, Callable[[list[bytes]], Any]]] = {
 }
 
 
-def says(name: str, values: Sequence[bytes]) -> Any:
-    """Return what the values of a topic and format hold, as JSON."""
+def says(name: str, values: Sequence[bytes], release: tuple[int, ...]) -> Any:
+    """Return what the values of a topic and format hold, which a release wrote, as JSON."""
     topic, _, form = name.partition("/")
-    texts = OutputReader(released_schema).texts(values) if form == "avro" else list(values)
+    texts = OutputReader(schemas_of(release)).texts(values) if form == "avro" else list(values)
     return plain(READERS[topic](texts))
 
 
@@ -165,14 +253,28 @@ def plain(content: Any) -> Any:
     return [plain(value) for value in content]
 
 
-def main() -> None:
-    """Write the file of a release, which the first argument names as ``0-1-0``."""
+def together(*parts: Records) -> Records:
+    """Return the values of several parts, each value once, by topic and format."""
+    names = sorted({name for part in parts for name in part})
+    return {
+        name: list(dict.fromkeys(value for part in parts for value in part.get(name, []))) for name in names
+    }
+
+
+def write(path: Path, records: Records, release: tuple[int, ...]) -> None:
+    """Write the file of a release."""
     body = {
-        name: {"values": [value.hex() for value in values], "says": says(name, values)}
-        for name, values in sorted((inputs() | outputs()).items())
+        name: {"values": [value.hex() for value in values], "says": says(name, values, release)}
+        for name, values in records.items()
     }
     text = json.dumps(body, indent=1, ensure_ascii=False, sort_keys=True)
-    (HERE / f"wire-{sys.argv[1]}.json").write_text(text + "\n", encoding="utf-8")
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def main() -> None:
+    """Write the file of a release, which the first argument names as ``0-2-0``."""
+    path = HERE / f"wire-{sys.argv[1]}.json"
+    write(path, together(inputs(), outputs(), kinds()), versions(path))
 
 
 if __name__ == "__main__":
