@@ -102,7 +102,7 @@ class UnitGroups:
         if parts is None:
             return self._one_by_one(group, packed)
         self._grow(len(group), len(data))
-        return [Unit(UnitName.decode(name), part) for (name, _), part in zip(group, parts, strict=True)]
+        return [_unit(name, part) for (name, _), part in zip(group, parts, strict=True)]
 
     def _one_by_one(self, group: list[Place], packed: Iterable[bytes]) -> Iterator[Unit]:
         """Yield the units of a group; `packed`: their compressed bytes."""
@@ -110,10 +110,15 @@ class UnitGroups:
         for (name, copy), part in zip(group, packed, strict=True):
             data = decompressed(part, name, copy, self._most_bytes)
             size += len(data)
-            yield Unit(UnitName.decode(name), data)
+            yield _unit(name, data)
         self._grow(len(group), size)
 
     def _grow(self, n: int, size: int) -> None:
         """Let the next group have more than n units, if n units took at most half of its bytes."""
         if 2 * size <= GROUP_BYTES:
             self._most = max(self._most, min(2 * n, GROUP_UNITS))
+
+
+def _unit(name: bytes, data: bytes) -> Unit:
+    """Return a unit whose compressed bytes match the checksum in the index of the snapshot."""
+    return Unit(UnitName.decode(name), data, is_whole=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -61,6 +61,8 @@ class Unit:
 
     name: UnitName
     data: bytes
+    is_whole: bool = field(default=False, compare=False)
+    """Whether another checksum has shown that the bytes are unaltered."""
 
     @property
     def size(self) -> int:
@@ -86,7 +88,7 @@ def unseal(unit: Unit, *, exact: bool = False) -> tuple[dict[str, Any], memoryvi
     """
     name = unit.name
     try:
-        text, body = FRAME.unseal(unit.data, "unit", name)
+        text, body = FRAME.unseal(unit.data, "unit", name, is_whole=unit.is_whole)
     except FrameVersionError as error:
         kind = OtherReleaseError if _matches_checksum(unit.data) else DamagedStateError
         raise kind(str(error)) from None
