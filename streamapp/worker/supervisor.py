@@ -83,8 +83,8 @@ def check_ports(settings: Settings, n: int) -> None:
     """Raise SettingsError if the ports that follow the parent's do not suffice for the workers."""
     if settings.web_port + n > LAST_PORT:
         message = (
-            f"web.port={settings.web_port} must be at most {LAST_PORT - n} with {n} workers, which would "
-            f"have the ports {settings.web_port + 1} to {settings.web_port + n}; choose a lower one"
+            f"workers={n} must be at most {LAST_PORT - settings.web_port} with web.port={settings.web_port}: "
+            "each has one of the ports that follow it; run fewer workers, or choose a lower port"
         )
         raise SettingsError(message)
 
