@@ -86,6 +86,11 @@ class TopicCopy:
             if not is_damage(error):
                 raise
             self._connection.close()
+            logger.warning(
+                "%s is damaged or of another release (%s); it is made again, and filled from the topics",
+                self._path,
+                error,
+            )
             self._remove()
             self._open(self._path)
 

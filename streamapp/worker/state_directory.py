@@ -124,7 +124,10 @@ class StateDirectory:
             with tempfile.TemporaryFile(dir=self.path, buffering=0) as file:
                 file.write(bytes(PROBE_BYTES))
         except OSError as error:
-            return f"state.dir={self.path.parent} cannot be written: {error.strerror}"
+            return (
+                f"state.dir={self.path.parent} cannot be written: {error.strerror}; make room there or let "
+                "it be written"
+            )
         return ""
 
     def _is_gone(self) -> bool:

@@ -147,7 +147,7 @@ def test_a_disk_that_is_full_damaged_or_gone(broker: Broker, tmp_path: Path, dis
         assert worker.metric_of("grove_not_ready", check="state-directory") == 1
         assert worker.page("/livez")[0] == 200
         story.go_on()
-        assert "answers and commits go on, snapshots wait for it" in worker.log
+        assert "live partitions go on, snapshots and restores wait for it" in worker.log
         ballast.unlink()
         worker.wait_until_ready()
         assert "state.dir can be written again" in worker.log

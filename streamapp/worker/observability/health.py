@@ -157,7 +157,7 @@ class Health:
     def _note_disk(self, failure: str) -> None:
         before, self.disk_failure = self.disk_failure, failure
         if failure and (not before or (failure != before and DISK_HANGS in (failure, before))):
-            logger.error("%s; answers and commits go on, snapshots wait for it", failure)
+            logger.error("%s; live partitions go on, snapshots and restores wait for it", failure)
         elif before and not failure:
             logger.info("state.dir can be written again")
 

@@ -40,6 +40,7 @@ SLICE_BYTES: Final = 4 << 20
 REMOVED_AT_ONCE: Final = 500  # keys
 RETRY_SECONDS: Final = 1.0
 JOURNAL_SECONDS: Final = 5.0
+COMPLAINT_SECONDS: Final = 60.0  # between two lines of a partition whose snapshot waits
 STOP_SECONDS: Final = 5.0
 
 
@@ -80,6 +81,7 @@ class PartitionSnapshots:
         self.unreachable = False  # the offset where a cut would begin could not be read in time
         self.failure: Exception | None = None  # why a part of the snapshot under way is not written yet
         self._gone = asyncio.Event()
+        self._complained: float | None = None  # when it was last logged that the snapshot waits
         self._base = base
         self._incarnation = incarnation
         self._sequence = 0
@@ -183,13 +185,20 @@ class PartitionSnapshots:
             try:
                 await table.write(number, items)
             except Exception as error:  # noqa: BLE001 - whatever it is, nothing may count as written
-                logger.warning("partition %d: a part of a snapshot is not written, again: %s", number, error)
+                self.complain("partition %d: a part of a snapshot is not written, again: %s", number, error)
                 self.failure = error
                 rest = self.rest(RETRY_SECONDS)
                 await (rest if isinstance(error, LocalCopyError) else self._without_turn(rest))
             else:
                 self.failure = None
                 return
+
+    def complain(self, words: str, *details: object) -> None:
+        """Log why the snapshot waits: at once, and every minute until it is complete."""
+        now = time.monotonic()
+        if self._complained is None or now - self._complained >= COMPLAINT_SECONDS:
+            self._complained = now
+            logger.warning(words, *details)
 
     async def _without_turn(self, waiting: Awaitable[object]) -> None:
         """Wait for an event, and then for the turn, which another partition may have meanwhile."""
@@ -239,6 +248,7 @@ class PartitionSnapshots:
         self._base = Base(writing.index, manifest, later)
         self.writing = None
         writing.cut.done()
+        self._complained = None
         self.schedule.written(writing.work, now)
         seconds = time.monotonic() - writing.began
         return garbage, old.manifest.start if old.manifest else None, seconds
@@ -429,7 +439,7 @@ class SnapshotWriter:
             try:
                 partition.start = await run_blocking(lambda: self._journal.end(number))
             except Exception as error:  # noqa: BLE001 - the broker is away; the snapshot comes later
-                logger.warning("partition %d: no snapshot yet: %s", number, error)
+                partition.complain("partition %d: no snapshot yet: %s", number, error)
                 partition.unreachable = self._finishing
                 self.changed.set()
                 await partition.rest(JOURNAL_SECONDS)

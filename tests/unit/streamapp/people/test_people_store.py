@@ -235,15 +235,18 @@ def test_entries_that_nobody_wrote_are_left_out(store: PeopleStore) -> None:
     assert (person.annotator, person.answers, person.seconds) == ("ann", 1, 2.0)
 
 
-def test_other_topics_and_damaged_files_begin_again(tmp_path: Path) -> None:
+def test_other_topics_and_damaged_files_begin_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "people.sqlite"
     path.write_text("no database")
     answer = AuditEntry("1", "ann", "label", BEGIN, "k", "i", "r", label="a")
     store = PeopleStore(path)
+    assert f"{path} is damaged" in caplog.text
+    caplog.clear()
     assert not store.begin({"prefix": "t."})
     store.apply([answer], {("audit", 2): 5})
     store.close()
     store = PeopleStore(path)
+    assert not caplog.text
     assert not store.begin({"prefix": "t."})
     assert store.positions("audit") == {2: 5}
     assert store.begin({"prefix": "u."})

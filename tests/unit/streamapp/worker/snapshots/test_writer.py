@@ -223,6 +223,27 @@ def test_a_write_that_fails_is_done_again_before_the_manifest_promises_it() -> N
         module.RETRY_SECONDS = before  # type: ignore[misc]
 
 
+def test_a_long_outage_does_not_fill_the_log(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A disk that is full all night, tried each second, would write its lines to a disk that may be full."""
+    monkeypatch.setattr(module, "RETRY_SECONDS", 0.0)
+
+    def complaints() -> int:
+        return caplog.text.count("a part of a snapshot is not written, again")
+
+    async def story(s: Story) -> None:
+        s.add()
+        s.table.failures = 50
+        await s.snapshot({"a": b"1"})
+        assert complaints() == 1
+        s.table.failures = 50
+        await s.snapshot({"a": b"2"})
+        assert complaints() == 2, "a further outage is told at once"
+
+    run(story)
+
+
 @pytest.mark.parametrize("what", ["asks", "rests", "writes"])
 def test_a_stop_waits_for_nothing_that_will_be_tried_again(
     what: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
