@@ -8,14 +8,14 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from streamapp.embedded.broker import EmbeddedBroker, new_cluster
 from streamapp.embedded.configuration import Membership
 from streamapp.embedded.jars import fetch_jars
-from streamapp.embedded.java_server import StartedServer
+from streamapp.embedded.java_server import POLL_SECONDS, StartedServer
 from streamapp.errors import EmbeddedBrokerError
 from streamapp.worker.reserved_ports import HOST, free_ports
 from topics.fetching.group_description import describe_group
@@ -86,13 +86,21 @@ class EmbeddedCluster(StartedServer):
     def start(self, *nodes: int) -> None:
         """Start some nodes side by side, default: all; return when they answer and have all their replicas.
 
-        A majority has to run, or it never returns: nodes wait for each other.
+        A majority has to run, or it never returns: nodes wait for each other. If one of them cannot start,
+        the others are ended, and its error is raised.
         """
         fetch_jars()  # once, with one progress bar
         started = nodes or tuple(self.nodes)
         with ThreadPoolExecutor(len(started)) as pool:
-            for start in [pool.submit(self.nodes[node].start) for node in started]:
-                start.result()
+            starts = [pool.submit(self.nodes[node].start) for node in started]
+            ended, running = wait(starts, return_when=FIRST_EXCEPTION)
+            errors = [error for start in starts if start in ended and (error := start.exception())]
+            while errors and running:  # a node may launch its process after it was ended
+                for node in started:
+                    self.nodes[node].stop(kill=True)
+                _, running = wait(running, timeout=POLL_SECONDS)
+            if errors:
+                raise errors[0]
         self.wait_until_in_sync(started)
 
     def stop(self, *nodes: int, kill: bool = False) -> None:

@@ -169,14 +169,16 @@ class JavaServer(StartedServer):
 
     def _becomes_ready(self) -> bool:
         """Return when the server answers, or with False when it has ended."""
-        assert self._process is not None
+        process = self._process  # another thread may end it, and forget it
+        if process is None:
+            return False
         answers = self._question()
         patience = Patience(math.inf, self._tell)  # the end of the process is noticed at once
-        while self._process.status is None:
+        while process.status is None:
             if answers():
                 return True
             patience.note(f"{self.program.name} starts; its log is {self.log_file}")
-        self._process.wait()
+        process.wait()
         return False
 
     def _refuse_to_start(self, mark: int, *, last: bool) -> None:

@@ -15,9 +15,9 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from streamapp.embedded import EmbeddedBroker
+from streamapp.embedded import EmbeddedBroker, EmbeddedCluster
 from streamapp.errors import EmbeddedBrokerError
-from streamapp.worker.reserved_ports import reserved_ports
+from streamapp.worker.reserved_ports import free_ports, reserved_ports
 from tests.broker.workers import PATIENCE
 
 pytestmark = pytest.mark.broker
@@ -100,6 +100,20 @@ def test_a_port_that_a_user_names_must_be_free(tmp_path: Path, taken: int) -> No
     with refused, EmbeddedBroker(tmp_path / "kafka", taken):
         pass
     assert not (tmp_path / "kafka" / "data").exists(), "nothing was started"
+
+
+def test_a_cluster_ends_when_nodes_that_it_needs_cannot_start(tmp_path: Path) -> None:
+    """The one node that starts would wait for the others for ever."""
+    with socket.socket() as second, socket.socket() as third:
+        for other in (second, third):
+            other.bind(("127.0.0.1", 0))
+            other.listen()
+        ports = [free_ports(1), second.getsockname()[1], third.getsockname()[1]]
+        refused = pytest.raises(EmbeddedBrokerError, match=f"port ({ports[1]}|{ports[2]}) .*name another one")
+        cluster = EmbeddedCluster(3, tmp_path / "kafka", ports, brief=True)
+        with refused, cluster:
+            pass
+        assert not any(node.running for node in cluster.nodes.values())
 
 
 def test_a_given_directory_is_one_broker_s_alone_stays_and_serves_again(
