@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 
 MOST_NODES: Final = 9
+NODES_FILE: Final = "nodes"
+"""A file in the cluster's directory with the number of its nodes."""
 NODE_HEAP_MB: Final = 256
 ANSWER_S: Final = 30.0
 
@@ -90,6 +92,8 @@ class EmbeddedCluster(StartedServer):
         the others are ended, and its error is raised.
         """
         fetch_jars()  # once, with one progress bar
+        self.directory.mkdir(parents=True, exist_ok=True)
+        (self.directory / NODES_FILE).write_text(str(len(self.nodes)), encoding="ascii")
         started = nodes or tuple(self.nodes)
         with ThreadPoolExecutor(len(started)) as pool:
             starts = [pool.submit(self.nodes[node].start) for node in started]
@@ -216,9 +220,14 @@ def _directly(_: int, ports: tuple[int, int]) -> tuple[int, int]:
 
 
 def check_directory(directory: Path, nodes: int) -> None:
-    """Raise EmbeddedBrokerError if a folder has the data of another number of nodes."""
-    folders = sum(_identity(directory / str(number)).exists() for number in range(1, MOST_NODES + 1))
-    present = 1 if _identity(directory).exists() else folders
+    """Raise EmbeddedBrokerError if a folder has the data of another number of nodes.
+
+    Some nodes may have no data yet, because the first start of the cluster failed.
+    """
+    noted = directory / NODES_FILE
+    present = int(noted.read_text(encoding="ascii")) if noted.exists() else len(_folders(directory))
+    if _identity(directory).exists():
+        present = 1
     if present not in (0, nodes):
         message = (
             f"{directory} has the data of --nodes {present}, not of --nodes {nodes}: give that number, or "
@@ -229,9 +238,18 @@ def check_directory(directory: Path, nodes: int) -> None:
 
 def _known_cluster(directory: Path) -> str:
     """Return the identifier of the cluster whose data a folder has; empty if it has none."""
-    identity = _identity(directory / "1")
-    lines = identity.read_text(encoding="utf-8").splitlines() if identity.exists() else []
+    lines = [
+        line
+        for node in _folders(directory)
+        for line in _identity(node).read_text(encoding="utf-8").splitlines()
+    ]
     return next((line.partition("=")[2] for line in lines if line.startswith("cluster.id=")), "")
+
+
+def _folders(directory: Path) -> list[Path]:
+    """Return the folders of the nodes that have data."""
+    nodes = (directory / str(number) for number in range(1, MOST_NODES + 1))
+    return [node for node in nodes if _identity(node).exists()]
 
 
 def _identity(node: Path) -> Path:

@@ -63,6 +63,10 @@ def warm_kernels(*specs: Spec) -> float:
 def tell_ready(settings: Settings) -> None:
     """Warm the kernels of the models that are created by their first record, and log when it is done."""
     spec = TaskConfig.from_settings(settings).default_spec()
+    if kernels_are_cold():
+        logger.info(
+            "compiling kernels, which takes %s, once for each release; pages answer afterwards", TAKES
+        )
     logger.info(
         "kernels of %s are ready after %.1f s; kernels of other plug-ins are compiled, or loaded, "
         "when the first model needs them",

@@ -114,6 +114,8 @@ def test_a_cluster_ends_when_nodes_that_it_needs_cannot_start(tmp_path: Path) ->
         with refused, cluster:
             pass
         assert not any(node.running for node in cluster.nodes.values())
+    with EmbeddedCluster(3, tmp_path / "kafka", brief=True) as again:  # with what the first start left
+        assert len(again.metadata().brokers) == 3
 
 
 def test_a_given_directory_is_one_broker_s_alone_stays_and_serves_again(

@@ -147,6 +147,14 @@ def _check_hottest(costs: Costs, workload: Workload, delay: Delay) -> None:
     record_cost, load = least_load_of_hottest(costs, workload, delay.commit_ms)
     if load.cores <= delay.use:
         return
+    if load.snapshots > delay.use * SECOND_US:
+        message = (
+            f"the snapshots of one model of {costs.model_bytes:g} bytes take "
+            f"{load.snapshots / SECOND_US:.3g} cores: --model-bytes must be smaller, or snapshot_seconds of "
+            f"--costs longer than "
+            f"{costs.snapshot_seconds:g} (snapshot.interval.ms)"
+        )
+        raise HotModelError(message)
     hottest = workload.rate * workload.hottest_share
     most = max(0.0, (delay.use * SECOND_US - load.fixed) / record_cost)
     message = (

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from streamapp.embedded import EmbeddedCluster, jars, maven
-from streamapp.embedded.broker_cluster import check_directory
+from streamapp.embedded.broker_cluster import NODES_FILE, check_directory
 from streamapp.embedded.configuration import Membership, server_properties
 from streamapp.embedded.lock import Jar, read_lock
 from streamapp.errors import DownloadError, EmbeddedBrokerError
@@ -215,4 +215,13 @@ def test_a_directory_is_of_one_number_of_nodes(tmp_path: Path, folders: list[str
         (tmp_path / folder / "data" / "meta.properties").touch()
     check_directory(tmp_path, held)
     with pytest.raises(EmbeddedBrokerError, match=f"has the data of --nodes {held}, not of --nodes 5"):
+        EmbeddedCluster(5, tmp_path)
+
+
+def test_the_directory_of_a_start_that_failed_halfway_has_the_number_of_that_start(tmp_path: Path) -> None:
+    (tmp_path / "2" / "data").mkdir(parents=True)
+    (tmp_path / "2" / "data" / "meta.properties").write_text("cluster.id=first\n")
+    (tmp_path / NODES_FILE).write_text("3")
+    check_directory(tmp_path, 3)
+    with pytest.raises(EmbeddedBrokerError, match="has the data of --nodes 3, not of --nodes 5"):
         EmbeddedCluster(5, tmp_path)

@@ -371,6 +371,7 @@ def test_the_command_prints_json_and_text(tmp_path: Path, capsys: pytest.Capture
         (["--model-bytes", "0"], 64, "grove_model_bytes / grove_models_loaded"),
         (["--models", "many"], 64, "--models"),
         (["--costs", "/missing"], 64, "/missing"),
+        (["--model-bytes", "1e15"], 1, "the snapshots of one model of 1e+15 bytes take"),
         (["--rate", "2e9", "--hottest", "0.9"], 1, "the busiest model gets 1,800,000,000 records/s"),
     ],
 )
