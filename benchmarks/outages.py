@@ -38,6 +38,7 @@ from benchmarks.peers.job import Job
 from benchmarks.rig.member import Member
 from benchmarks.rig.process import Child, ChildFailed, python
 from benchmarks.rig.systems import OURS, Options, spec
+from benchmarks.rig.terminated import unwound_by_terminate
 from streamapp.embedded import EmbeddedBroker, EmbeddedCluster
 from streamapp.worker.compile_ahead import warm_kernels
 from streamapp.worker.task.task_config import TaskConfig
@@ -231,4 +232,5 @@ def is_silent(lines: Iterable[Mapping[str, Any]]) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with unwound_by_terminate():
+        sys.exit(main())

@@ -33,6 +33,7 @@ from benchmarks.rig.gaps import AnswerWatch
 from benchmarks.rig.member import Member
 from benchmarks.rig.producing import Backfill
 from benchmarks.rig.systems import GUARANTEES, spec
+from benchmarks.rig.terminated import unwound_by_terminate
 from benchmarks.rig.visible import Cluster
 from streamapp.worker.compile_ahead import warm_kernels
 from streamapp.worker.control import DRAIN
@@ -185,4 +186,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with unwound_by_terminate():
+        sys.exit(main())

@@ -38,6 +38,7 @@ from benchmarks.chaos.reference import Reference
 from benchmarks.chaos.retention import Retention
 from benchmarks.chaos.source_tape import SourceTape
 from benchmarks.chaos.tape import Tape, values
+from benchmarks.rig.terminated import unwound_by_terminate
 from streamapp.embedded import EmbeddedBroker, EmbeddedCluster
 from streamapp.worker.task.sources import SourceName
 from topics.clients.partitioner import partition_of
@@ -260,6 +261,7 @@ def said_by(fleet: Fleet) -> dict[str, Any]:
 
 if __name__ == "__main__":
     try:
-        sys.exit(main())
+        with unwound_by_terminate():
+            sys.exit(main())
     except ChaosError as error:
         sys.exit(f"chaos: {error}")

@@ -26,6 +26,7 @@ from benchmarks.bounded_numbers import number_within
 from benchmarks.chaos.fleet import READY_S, ChaosError, Worker, wait_until, wait_while_it_falls
 from benchmarks.chaos.installation import DRAIN_S, Installation
 from benchmarks.rig.process import cpu_of
+from benchmarks.rig.terminated import unwound_by_terminate
 from benchmarks.soak.readers import Answers, Births, DeadLetters, Labels
 from benchmarks.soak.samples import MIB, Samples
 from benchmarks.soak.traffic import SPECS, Traffic
@@ -244,6 +245,7 @@ def in_lines(report: Mapping[str, Any]) -> str:
 
 if __name__ == "__main__":
     try:
-        sys.exit(main())
+        with unwound_by_terminate():
+            sys.exit(main())
     except ChaosError as error:
         sys.exit(f"soak: {error}")

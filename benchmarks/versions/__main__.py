@@ -40,6 +40,7 @@ from benchmarks.chaos.pauses import AnswerTimes
 from benchmarks.chaos.reference import Reference
 from benchmarks.chaos.source_tape import SourceTape
 from benchmarks.chaos.tape import Tape, values
+from benchmarks.rig.terminated import unwound_by_terminate
 from benchmarks.versions.installed import Installed, NoReleaseError, newest_release, of_release, of_this_tree
 from benchmarks.versions.newest_word import declare, newest_learner
 from core.spec import Spec
@@ -339,6 +340,7 @@ def state_version_of(release: Installed) -> int:
 
 if __name__ == "__main__":
     try:
-        sys.exit(main())
+        with unwound_by_terminate():
+            sys.exit(main())
     except (ChaosError, NoReleaseError) as error:
         sys.exit(f"versions: {error}")
