@@ -62,6 +62,7 @@ class EmbeddedCluster(StartedServer):
         self.directory = Path(tempfile.mkdtemp(prefix="grove-cluster-")) if directory is None else directory
         self._tell = tell
         self._ended = 1
+        self._ends = queue.SimpleQueue[tuple[int, int]]()
         check_directory(self.directory, nodes)
         listens = _ports(nodes, ports)
         reached = [(through or _directly)(node, pair) for node, pair in enumerate(listens, 1)]
@@ -173,23 +174,30 @@ class EmbeddedCluster(StartedServer):
             except KafkaException as failure:
                 patience.pause(f"no node answers: {failure.args[0].str()}")
 
+    def start_again(self) -> None:
+        """Start the nodes that have ended, such as those that were killed; return when all are in sync."""
+        ended = [number for number, node in self.nodes.items() if not node.running]
+        if ended:
+            self.stop(*ended)  # gives back their locks
+            self.start(*ended)
+            self._watch(ended)
+
     def wait(self) -> int:
         """Block until no majority of the nodes runs; return the exit status of the last one that ended."""
-        ends = queue.SimpleQueue[tuple[int, int]]()
-
-        def watch(node: int) -> None:
-            ends.put((node, self.nodes[node].wait()))
-
-        for node in self.nodes:
-            threading.Thread(target=watch, args=(node,), name=f"node {node}", daemon=True).start()
-        running = len(self.nodes)
+        self._watch(self.nodes)
         while True:
-            node, status = ends.get()
+            node, status = self._ends.get()
             self._ended = node
-            running -= 1
-            if running <= len(self.nodes) // 2:
+            if sum(node.running for node in self.nodes.values()) <= len(self.nodes) // 2:
                 return status
             self._tell(f"node {node} ended with status {status}; the other nodes go on")
+
+    def _watch(self, nodes: Iterable[int]) -> None:
+        def watch(node: int) -> None:
+            self._ends.put((node, self.nodes[node].wait()))
+
+        for node in nodes:
+            threading.Thread(target=watch, args=(node,), name=f"node {node}", daemon=True).start()
 
     def last_words(self) -> str:
         """The last error line in the log of the node that ended last."""

@@ -155,3 +155,33 @@ def test_it_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
     os.close(watch)
     assert ended, "the broker outlived its parent"
     assert not Path(directory).exists()
+
+
+def test_a_killed_node_of_a_cluster_is_started_again_by_a_signal() -> None:
+    command = [str(Path(sys.executable).with_name("grove")), "broker", "--nodes", "3", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as broker:
+        assert broker.stdout is not None
+
+        def line_with(words: str) -> str:
+            assert broker.stdout is not None
+            seen: list[str] = []
+            for line in broker.stdout:
+                seen.append(line)
+                if words in line:
+                    return line
+            raise AssertionError("".join(seen))
+
+        try:
+            servers = line_with("GROVE_KAFKA_BOOTSTRAP_SERVERS=").partition("=")[2].strip()
+            group = int(line_with("node 2 at").partition("kill -9 -")[2].partition("`")[0])
+            line_with("kill -USR1")
+            os.killpg(group, signal.SIGKILL)
+            line_with("node 2 ended")
+            broker.send_signal(signal.SIGUSR1)
+            line_with("all nodes run")
+            client = AdminClient({"bootstrap.servers": servers, "log_level": 0})
+            assert set(client.list_topics(timeout=60).brokers) == {1, 2, 3}
+        finally:
+            broker.terminate()
+        broker.stdout.read()
+    assert broker.returncode == 0

@@ -1,11 +1,17 @@
 """`grove broker`."""
 
+import os
+import signal
+import threading
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from streamapp.cli.options import Prefix
+
+if TYPE_CHECKING:
+    from streamapp.embedded import EmbeddedCluster
 
 HEAP_MB = 512
 LAST_PORT = 65_535
@@ -87,6 +93,8 @@ def broker(
             for number, node in running.nodes.items():
                 kill = f"kill -9 -{node.process_group}"
                 typer.echo(f"  node {number} at {node.bootstrap_servers}: `{kill}` ends it like a crash")
+            typer.echo(f"  `kill -USR1 {os.getpid()}` starts nodes that have ended again")
+            signal.signal(signal.SIGUSR1, lambda *_: _start_again(running))
         if topics:
             from topics.clients.admin import create
             from topics.definitions import DEFAULT_PREFIX, TopicNames
@@ -99,3 +107,19 @@ def broker(
             return
         message = f"the broker ended without a command, with status {status}: {running.last_words()}"
         raise EmbeddedBrokerError(message)
+
+
+def _start_again(cluster: "EmbeddedCluster") -> None:
+    """Start the nodes that have ended, in a thread: a signal must not wait for them."""
+    from streamapp.cli.progress import say_on_stderr
+    from streamapp.errors import EmbeddedBrokerError
+
+    def start() -> None:
+        try:
+            cluster.start_again()
+        except EmbeddedBrokerError as error:
+            say_on_stderr(str(error))
+        else:
+            say_on_stderr("all nodes run")
+
+    threading.Thread(target=start, name="starting nodes", daemon=True).start()
