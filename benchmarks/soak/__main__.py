@@ -136,8 +136,8 @@ def run(options: argparse.Namespace, directory: Path, broker: EmbeddedBroker) ->
         born=births.keys,
     )
     with ExitStack() as stack:
-        worker.start()
         stack.callback(worker.kill)
+        worker.start()
         wait_until(worker.is_ready, READY_S, lambda: worker.log[-2000:])
         labels = Labels(
             servers,
@@ -170,8 +170,10 @@ def run(options: argparse.Namespace, directory: Path, broker: EmbeddedBroker) ->
             return traffic.sent - answers.distinct
 
         wait_while_it_falls(missing, DRAIN_S, lambda: f"rows wait: {worker.log[-2000:]}")
+        code = worker.terminate()  # its last commit may have further answers
+        for reader in (answers, letters):
+            reader.read_to_end()
         lost = missing()
-        code = worker.terminate()
     if options.keep:
         series = {name: {"seconds": s.times, "values": s.values} for name, s in samples.series.items()}
         (options.keep / "samples.json").write_text(json.dumps(series), encoding="ascii")

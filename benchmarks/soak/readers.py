@@ -12,10 +12,12 @@ from typing import Final, Self
 
 import orjson
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka.admin import OffsetSpec
 
-from benchmarks.chaos.fleet import ChaosError
-from benchmarks.chaos.installation import PARTITIONS
+from benchmarks.chaos.fleet import ChaosError, wait_until
+from benchmarks.chaos.installation import DRAIN_S, PARTITIONS
 from benchmarks.soak.traffic import Producing
+from topics.clients.cluster import Cluster
 
 POLL_S: Final = 0.1
 
@@ -49,6 +51,18 @@ class TopicReader:
             message = f"{self._topic} is read no more: {self._failure}"
             raise ChaosError(message) from self._failure
 
+    def read_to_end(self) -> None:
+        """Return when the reader is at the end that each log has at the call; ChaosError if it fails."""
+        latest = OffsetSpec.latest()
+        partitions = [TopicPartition(self._topic, number) for number in range(PARTITIONS)]
+        ends = Cluster({"bootstrap.servers": self._servers}).offsets(partitions, latest)
+
+        def is_there() -> bool:
+            self.check()
+            return all(self._next[number] >= end for (_, number), end in ends.items())
+
+        wait_until(is_there, DRAIN_S, lambda: f"{self._topic} is read to {self._next}, and ends at {ends}")
+
     def take(self, message: Message) -> None:
         """Process a record."""
         raise NotImplementedError
@@ -76,6 +90,8 @@ class TopicReader:
         if error is None:
             self._next[int(message.partition() or 0)] = int(message.offset() or 0) + 1
             self.take(message)
+        elif error.code() == KafkaError._PARTITION_EOF:
+            self._next[int(message.partition() or 0)] = int(message.offset() or 0)  # behind markers, too
         elif not (error.retriable() or error.code() == KafkaError._ALL_BROKERS_DOWN):
             raise ChaosError(error.str())
 
@@ -87,6 +103,7 @@ class TopicReader:
                 "isolation.level": "read_committed",
                 "enable.auto.commit": False,
                 "auto.offset.reset": "error",
+                "enable.partition.eof": True,
                 "log_level": 0,
             }
         )

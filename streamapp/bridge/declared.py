@@ -69,15 +69,10 @@ class DeclaredClasses:
 
     def _end(self, partition: int) -> int:
         try:
-            offsets = self._consumer.get_watermark_offsets(
-                TopicPartition(self._topic, partition), timeout=TIMEOUT_S
-            )
+            _, end = self._consumer.get_watermark_offsets(TopicPartition(self._topic, partition), TIMEOUT_S)
         except KafkaException as failure:
             raise self._failed(failure.args[0]) from None
-        if offsets is None:
-            message = f"the broker did not report the end of {self._topic} {partition} within {TIMEOUT_S:g} s"
-            raise NotReadError(message)
-        return int(offsets[1])
+        return end
 
     def _take(self, messages: Sequence[Message]) -> None:
         runs: dict[int, list[Message]] = {}

@@ -257,9 +257,7 @@ class BoundedConsumer:
                 if place not in positions and place not in unanswered:
                     # If this fails, all others come before it the next time.
                     at = self._unplaced[place] = self._unplaced.pop(place)
-                    first, end = self._consumer.get_watermark_offsets(
-                        TopicPartition(*place), timeout=OFFSETS_S
-                    )
+                    first, end = self.get_watermark_offsets(TopicPartition(*place), OFFSETS_S)
                     from_first = at == OFFSET_BEGINNING or (at != OFFSET_END and self._reset == "earliest")
                     positions[place] = first if from_first else end
         except KafkaException:
@@ -289,11 +287,24 @@ class BoundedConsumer:
     def committed(self, partitions: list[TopicPartition], timeout: float) -> list[TopicPartition]:
         return list(self._consumer.committed(partitions, timeout=timeout))
 
-    def get_watermark_offsets(self, partition: TopicPartition, timeout: float) -> Any:
-        return self._consumer.get_watermark_offsets(partition, timeout=timeout)
+    def get_watermark_offsets(self, partition: TopicPartition, timeout: float) -> tuple[int, int]:
+        """Return the first offset of a log and its end; KafkaException if its leader does not report them."""
+        offsets = self._consumer.get_watermark_offsets(partition, timeout=timeout)
+        if offsets is None or min(offsets) < 0:
+            message = f"{partition.topic}-{partition.partition}: its leader did not report the log"
+            raise KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE, message))
+        return int(offsets[0]), int(offsets[1])
 
     def offsets_for_times(self, partitions: list[TopicPartition], timeout: float) -> list[TopicPartition]:
-        return list(self._consumer.offsets_for_times(partitions, timeout=timeout))
+        """Return the first offset of each partition with its time or a later one, -1 if there is none.
+
+        KafkaException if a leader does not report it: the offset beside an error would look like the end.
+        """
+        offsets = list(self._consumer.offsets_for_times(partitions, timeout=timeout))
+        for offset in offsets:
+            if offset.error is not None:
+                raise KafkaException(offset.error)
+        return offsets
 
     def close(self) -> None:
         if self._fetcher is not None:

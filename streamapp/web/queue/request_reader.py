@@ -128,13 +128,9 @@ class Reader(TopicReader):
         ends: dict[tuple[str, int], int] = {}
         for topic, number in [(topic, n) for topic in topics for n in range(self._partitions)]:
             try:
-                offsets = self._consumer.get_watermark_offsets(
-                    TopicPartition(topic, number), timeout=TIMEOUT_S
-                )
+                offsets = self._consumer.get_watermark_offsets(TopicPartition(topic, number), TIMEOUT_S)
             except KafkaException as failure:
                 self._raise_or_log(failure.args[0], topic)
-                return {}
-            if offsets is None:
                 return {}
             first, ends[topic, number] = offsets
             # Records before the first offset are deleted and cannot be read.

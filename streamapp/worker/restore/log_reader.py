@@ -202,10 +202,7 @@ class LogReader:
             first, end = self._consumer.get_watermark_offsets(here, timeout=REQUEST_S)
         except KafkaException as failure:  # the broker is away: the log's contents are not known yet
             raise self._not_now(failure.args[0], f"topic {here.topic} partition {here.partition}") from None
-        if first < 0 or end < 0:
-            message = f"topic {here.topic} partition {here.partition}: the leader did not report its log"
-            raise NotYetError(message)
-        return int(first), int(end)
+        return first, end
 
     def _not_now(self, error: KafkaError, what: str) -> Exception:
         """Return the error of a failed request: NotYetError, to try again, unless the request was denied."""
@@ -233,8 +230,6 @@ class LogReader:
             (offset,) = self._consumer.offsets_for_times([place], timeout=REQUEST_S)
         except KafkaException as failure:
             raise self._not_now(failure.args[0], what) from None
-        if offset.error is not None:  # the offset has no meaning: it would look like the end of the log
-            raise self._not_now(offset.error, what)
         return int(offset.offset) if offset.offset >= 0 else self.range()[1]
 
     def open(

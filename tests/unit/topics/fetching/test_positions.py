@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from benchmarks.chaos.wire import TRANSACTIONAL, Producer, Record, encode_records, frame_batch
 from topics.fetching import bounded_consumer as module
@@ -104,3 +105,43 @@ def test_ends_are_told_of_if_they_were_asked_for(given: bool | str, tells: bool)
         assert consumer._tells_ends is tells
     finally:
         consumer.close()
+
+
+UNANSWERED = SimpleNamespace(offset=-1, error=KafkaError(KafkaError.NOT_LEADER_FOR_PARTITION))
+
+
+@pytest.fixture
+def of_dying_leader(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[BoundedConsumer, SimpleNamespace]]:
+    """A consumer, and the client below it, whose answers a test chooses."""
+    consumer = BoundedConsumer(
+        {"bootstrap.servers": "none:1", "group.id": "g", "auto.offset.reset": "latest"}
+    )
+    client = SimpleNamespace(close=consumer._consumer.close)
+    monkeypatch.setattr(consumer, "_consumer", client)
+    yield consumer, client
+    consumer.close()
+
+
+@pytest.mark.parametrize("ends", [None, (0, -1001), (-1001, 9)])
+def test_a_log_whose_leader_does_not_report_it_has_no_end(
+    of_dying_leader: tuple[BoundedConsumer, SimpleNamespace], ends: tuple[int, int] | None
+) -> None:
+    consumer, client = of_dying_leader
+    client.get_watermark_offsets = lambda *_, **__: ends
+    with pytest.raises(KafkaException, match="t-0: its leader did not report the log"):
+        consumer.get_watermark_offsets(TopicPartition(*PLACE), 1.0)
+    consumer._unplaced = {PLACE: -1001}
+    consumer._place()
+    assert consumer.next_offset(PLACE) == -1, "not at that end: records would be read twice or missed"
+
+
+def test_a_time_without_an_answer_is_not_the_end_of_the_log(
+    of_dying_leader: tuple[BoundedConsumer, SimpleNamespace],
+) -> None:
+    consumer, client = of_dying_leader
+    client.offsets_for_times = lambda *_, **__: [UNANSWERED]
+    with pytest.raises(KafkaException):
+        consumer.offsets_for_times([TopicPartition(*PLACE, 1_000)], 1.0)
+    after_all = SimpleNamespace(offset=-1, error=None)
+    client.offsets_for_times = lambda *_, **__: [after_all]
+    assert consumer.offsets_for_times([TopicPartition(*PLACE, 1_000)], 1.0) == [after_all]

@@ -27,17 +27,12 @@ class Client:
         self.offsets: list[TopicPartition] = []
         self.committed_last: list[TopicPartition] = []
         self.first = 0
-        self.end = 9
-        self.at_time: Any = None
         self.limit: Any = None
         self.before: Any = None
         self.unread: Any = ()
 
     def get_watermark_offsets(self, here: TopicPartition, timeout: float) -> tuple[int, int]:
-        return self.first, self.end
-
-    def offsets_for_times(self, wanted: list[TopicPartition], timeout: float) -> list[Any]:
-        return [self.at_time]
+        return self.first, 9
 
     def assign(self, partitions: list[TopicPartition]) -> None:
         assert [each.offset for each in partitions] == [3]
@@ -267,27 +262,3 @@ def test_a_batch_that_was_passed_over_is_left_out_of_a_run(reader: LogReader, cl
     reader.open("labels", 2, 3)
     read = rows(reader.up_to(9, unread=((4, 6), (8, 9))))
     assert [offset for offset, *_ in read] == [3, 6, 7]
-
-
-class Unplaced:
-    """A partition without an offset, for which its leader has not answered."""
-
-    offset = -1
-    error = KafkaError(KafkaError.NOT_LEADER_FOR_PARTITION)
-
-
-def test_a_time_without_an_answer_is_not_the_end_of_the_log(reader: LogReader, client: Client) -> None:
-    client.at_time = Unplaced()
-    with pytest.raises(NotYetError, match="topic labels partition 2"):
-        reader.of("labels", 2).offset_at(1_000)
-    client.at_time = TopicPartition("labels", 2, -1)
-    assert reader.of("labels", 2).offset_at(1_000) == 9
-
-
-@pytest.mark.parametrize(("first", "end"), [(0, -1001), (-1001, 9)])
-def test_ends_without_an_offset_are_requested_again(
-    reader: LogReader, client: Client, first: int, end: int
-) -> None:
-    client.first, client.end = first, end
-    with pytest.raises(NotYetError, match="topic labels partition 2: the leader did not report"):
-        reader.of("labels", 2).range()
