@@ -33,7 +33,7 @@ TOLERANCES: Final[Mapping[str, float]] = {
     "label_requests_outstanding": 50,
     "early_labels": 10,
     "metrics_page_bytes": 4096,
-    "producer_queue": 5,
+    "producer_queue": 50,  # records of the commit under way at a sample: more on a busy machine
     "journal_records": 200,
     "journal_disk_bytes": 4 * MIB,
     "snapshots_disk_bytes": 4 * MIB,
