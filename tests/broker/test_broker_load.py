@@ -31,5 +31,6 @@ def test_a_commit_of_64_partitions_takes_one_request_of_each_kind() -> None:
         assert requests[kind] < 2 * commits, requests  # a step may be refused and repeated
     assert requests["Fetch"] > 0
     assert line["planned"]["requests_per_s"] < 100  # not one for each partition
-    assert line["bytes_produced_per_record"]["producer"] > line["record_bytes"] > line["answer_bytes"] > 0
+    assert line["record_bytes"] > line["answer_bytes"] > 0
+    assert min(line["bytes_produced_per_record"].values()) > 0
     assert line["read_mb_per_s"] > 0

@@ -249,11 +249,9 @@ def test_missing_topics_and_different_counts_are_said_first(kafka, names):
         run(counting(1), kafka, names=TopicNames(prefix), labels="apart")
 
 
-def test_no_broker_is_said_within_ten_seconds():
-    started = time.monotonic()
+def test_no_broker_is_one_error():
     with pytest.raises(BrokerError, match="bootstrap.servers=127.0.0.1:1 did not answer"):
         Replay(counting(1), ReplayPlan(), {"bootstrap.servers": "127.0.0.1:1"})
-    assert time.monotonic() - started < 30, "with time to spare for a busy machine"
 
 
 def test_a_broker_that_goes_and_comes_back_gets_every_row_once(private_broker):
