@@ -18,13 +18,21 @@ INSERT INTO "answer" VALUES(4,NULL,'label','k','same-3',0,1000000,'ann+bob+cy','
 INSERT INTO "answer" VALUES(5,NULL,'label','k','corrected',0,1000000,'ann+bob+cy','a',NULL,1.0,1000200,1000300,'sent');
 INSERT INTO "answer" VALUES(6,NULL,'correction','k','corrected',0,1000000,'rev','b',NULL,1.0,1000400,1000400,'sent');
 INSERT INTO "answer" VALUES(7,NULL,'label','k','disputed',0,1000000,'ann+bob+cy','a',NULL,1.0,1000600,1000700,'sent');
+INSERT INTO "answer" VALUES(8,7,'label','k','on its way',0,1000000,'ann+bob+cy','a',NULL,1.0,1000750,1000860,'sending');
 CREATE TABLE attribute (
   key TEXT, name TEXT, declared TEXT NOT NULL, PRIMARY KEY (key, name)
 ) WITHOUT ROWID;
 INSERT INTO "attribute" VALUES('k','age','{"key":"k","name":"age","kind":"numeric","values":[],"open":false,"low":null,"high":null}');
 CREATE TABLE audit (number INTEGER PRIMARY KEY AUTOINCREMENT, entry TEXT NOT NULL);
-INSERT INTO "audit" VALUES(27,'{"id":"","user":"ann","action":"label","at_ms":1000700,"key":"k","instance_id":"half","request_id":"half","detail":"b","label":"b","seconds":null,"gold":null,"votes":null,"prior":null,"weight":null,"posterior":null,"annotator":null,"reason":null,"comment":null}');
-INSERT INTO "audit" VALUES(28,'{"id":"","user":"dan","action":"skip","at_ms":1000800,"key":"k","instance_id":"half","request_id":"half","detail":null,"label":null,"seconds":null,"gold":null,"votes":null,"prior":null,"weight":null,"posterior":null,"annotator":null,"reason":null,"comment":null}');
+INSERT INTO "audit" VALUES(27,'{"id":"","user":"ann","action":"label","at_ms":1000750,"key":"k","instance_id":"on its way","request_id":"on its way","detail":"a","label":"a","seconds":null,"gold":null,"votes":null,"prior":null,"weight":null,"posterior":null,"annotator":null,"reason":null,"comment":null}');
+INSERT INTO "audit" VALUES(28,'{"id":"","user":"bob","action":"label","at_ms":1000750,"key":"k","instance_id":"on its way","request_id":"on its way","detail":"a","label":"a","seconds":null,"gold":null,"votes":null,"prior":null,"weight":null,"posterior":null,"annotator":null,"reason":null,"comment":null}');
+INSERT INTO "audit" VALUES(29,'{"id":"","user":"cy","action":"label","at_ms":1000750,"key":"k","instance_id":"on its way","request_id":"on its way","detail":"a","label":"a","seconds":null,"gold":null,"votes":null,"prior":null,"weight":null,"posterior":null,"annotator":null,"reason":null,"comment":null}');
+INSERT INTO "audit" VALUES(30,'{"id":"","user":"agreement","action":"outcome","at_ms":1000860,"key":"k","instance_id":"on its way","request_id":"on its way","detail":"a with weight 1 (ann: a, bob: a, cy: a)","label":"a","seconds":null,"gold":null,"votes":{"ann":"a","bob":"a","cy":"a"},"prior":{"a":1.0},"weight":1.0,"posterior":0.9848030970886374,"annotator":null,"reason":null,"comment":null}');
+INSERT INTO "audit" VALUES(31,'{"id":"","user":"ann","action":"label","at_ms":1000900,"key":"k","instance_id":"in its undo window","request_id":"in its undo window","detail":"a","label":"a","seconds":null,"gold":null,"votes":null,"prior":null,"weight":null,"posterior":null,"annotator":null,"reason":null,"comment":null}');
+INSERT INTO "audit" VALUES(32,'{"id":"","user":"bob","action":"label","at_ms":1000900,"key":"k","instance_id":"in its undo window","request_id":"in its undo window","detail":"a","label":"a","seconds":null,"gold":null,"votes":null,"prior":null,"weight":null,"posterior":null,"annotator":null,"reason":null,"comment":null}');
+INSERT INTO "audit" VALUES(33,'{"id":"","user":"cy","action":"label","at_ms":1000900,"key":"k","instance_id":"in its undo window","request_id":"in its undo window","detail":"a","label":"a","seconds":null,"gold":null,"votes":null,"prior":null,"weight":null,"posterior":null,"annotator":null,"reason":null,"comment":null}');
+INSERT INTO "audit" VALUES(34,'{"id":"","user":"ann","action":"label","at_ms":1000900,"key":"k","instance_id":"half","request_id":"half","detail":"b","label":"b","seconds":null,"gold":null,"votes":null,"prior":null,"weight":null,"posterior":null,"annotator":null,"reason":null,"comment":null}');
+INSERT INTO "audit" VALUES(35,'{"id":"","user":"dan","action":"skip","at_ms":1000950,"key":"k","instance_id":"half","request_id":"half","detail":null,"label":null,"seconds":null,"gold":null,"votes":null,"prior":null,"weight":null,"posterior":null,"annotator":null,"reason":null,"comment":null}');
 CREATE TABLE class (
   key TEXT, name TEXT, answered_ms INTEGER, PRIMARY KEY (key, name)
 ) WITHOUT ROWID;
@@ -39,15 +47,15 @@ CREATE TABLE day (
   annotator TEXT, day INTEGER, labels INTEGER NOT NULL, declined INTEGER NOT NULL, given INTEGER NOT NULL,
   PRIMARY KEY (annotator, day)
 ) WITHOUT ROWID;
-INSERT INTO "day" VALUES('ann',0,7,0,0);
-INSERT INTO "day" VALUES('bob',0,6,0,0);
-INSERT INTO "day" VALUES('cy',0,6,0,0);
+INSERT INTO "day" VALUES('ann',0,9,0,0);
+INSERT INTO "day" VALUES('bob',0,8,0,0);
+INSERT INTO "day" VALUES('cy',0,8,0,0);
 CREATE TABLE dealt (
   annotator TEXT PRIMARY KEY, cards INTEGER NOT NULL, last_gold INTEGER NOT NULL
 ) WITHOUT ROWID;
-INSERT INTO "dealt" VALUES('ann',7,0);
-INSERT INTO "dealt" VALUES('bob',6,0);
-INSERT INTO "dealt" VALUES('cy',6,0);
+INSERT INTO "dealt" VALUES('ann',9,0);
+INSERT INTO "dealt" VALUES('bob',8,0);
+INSERT INTO "dealt" VALUES('cy',8,0);
 INSERT INTO "dealt" VALUES('dan',1,0);
 INSERT INTO "dealt" VALUES('eve',1,0);
 CREATE TABLE declared (key TEXT PRIMARY KEY, classes TEXT NOT NULL) WITHOUT ROWID;
@@ -70,6 +78,7 @@ INSERT INTO "gold" VALUES(4,'k','same-0','a','agreed','{"x":1.0,"colour":"<b>"}'
 INSERT INTO "gold" VALUES(5,'k','same-1','a','agreed','{"x":1.0,"colour":"<b>"}',0,'a',NULL,'{}','{}');
 INSERT INTO "gold" VALUES(6,'k','same-2','a','agreed','{"x":1.0,"colour":"<b>"}',0,'a',NULL,'{}','{}');
 INSERT INTO "gold" VALUES(7,'k','same-3','a','agreed','{"x":1.0,"colour":"<b>"}',0,'a',NULL,'{}','{}');
+INSERT INTO "gold" VALUES(8,'k','on its way','a','agreed','{"x":1.0,"colour":"<b>"}',0,'a',NULL,'{}','{}');
 CREATE TABLE gold_shown (
   annotator TEXT, gold INTEGER REFERENCES gold ON DELETE CASCADE, times INTEGER NOT NULL,
   PRIMARY KEY (annotator, gold)
@@ -78,32 +87,35 @@ INSERT INTO "gold_shown" VALUES('ann',4,1073741824);
 INSERT INTO "gold_shown" VALUES('ann',5,1073741824);
 INSERT INTO "gold_shown" VALUES('ann',6,1073741824);
 INSERT INTO "gold_shown" VALUES('ann',7,1073741824);
+INSERT INTO "gold_shown" VALUES('ann',8,1073741824);
 INSERT INTO "gold_shown" VALUES('bob',4,1073741824);
 INSERT INTO "gold_shown" VALUES('bob',5,1073741824);
 INSERT INTO "gold_shown" VALUES('bob',6,1073741824);
 INSERT INTO "gold_shown" VALUES('bob',7,1073741824);
+INSERT INTO "gold_shown" VALUES('bob',8,1073741824);
 INSERT INTO "gold_shown" VALUES('cy',4,1073741824);
 INSERT INTO "gold_shown" VALUES('cy',5,1073741824);
 INSERT INTO "gold_shown" VALUES('cy',6,1073741824);
 INSERT INTO "gold_shown" VALUES('cy',7,1073741824);
+INSERT INTO "gold_shown" VALUES('cy',8,1073741824);
 CREATE TABLE identity (name TEXT NOT NULL);
-INSERT INTO "identity" VALUES('f42230cd715b68df');
+INSERT INTO "identity" VALUES('004a4615ae16362c');
 CREATE TABLE lease (
   request INTEGER PRIMARY KEY REFERENCES request ON DELETE CASCADE, annotator TEXT NOT NULL,
   until_ms INTEGER NOT NULL, several INTEGER NOT NULL
 );
-INSERT INTO "lease" VALUES(7,'eve',1002000,0);
+INSERT INTO "lease" VALUES(9,'eve',1002000,0);
 CREATE TABLE origin (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 INSERT INTO "origin" VALUES('cluster','c');
 INSERT INTO "origin" VALUES('t.label-requests','id');
 CREATE TABLE outcome (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE);
-INSERT INTO "outcome" VALUES(1,'f42230cd715b68df-13');
-INSERT INTO "outcome" VALUES(2,'f42230cd715b68df-14');
-INSERT INTO "outcome" VALUES(3,'f42230cd715b68df-15');
-INSERT INTO "outcome" VALUES(4,'f42230cd715b68df-16');
-INSERT INTO "outcome" VALUES(5,'f42230cd715b68df-20');
-INSERT INTO "outcome" VALUES(6,'f42230cd715b68df-22');
-INSERT INTO "outcome" VALUES(7,'f42230cd715b68df-26');
+INSERT INTO "outcome" VALUES(1,'004a4615ae16362c-13');
+INSERT INTO "outcome" VALUES(2,'004a4615ae16362c-14');
+INSERT INTO "outcome" VALUES(3,'004a4615ae16362c-15');
+INSERT INTO "outcome" VALUES(4,'004a4615ae16362c-16');
+INSERT INTO "outcome" VALUES(5,'004a4615ae16362c-20');
+INSERT INTO "outcome" VALUES(6,'004a4615ae16362c-22');
+INSERT INTO "outcome" VALUES(7,'004a4615ae16362c-26');
 CREATE TABLE past_record (
   key TEXT, instance_id TEXT, request_id TEXT, record TEXT NOT NULL, kept_ms INTEGER NOT NULL,
   PRIMARY KEY (key, instance_id, request_id)
@@ -115,7 +127,7 @@ CREATE TABLE position (
 ) WITHOUT ROWID;
 INSERT INTO "position" VALUES('requests',0,1);
 CREATE TABLE range (key TEXT PRIMARY KEY, ranges TEXT NOT NULL) WITHOUT ROWID;
-INSERT INTO "range" VALUES('k','{"x":[1.0,1.0,9]}');
+INSERT INTO "range" VALUES('k','{"x":[1.0,1.0,11]}');
 CREATE TABLE request (
   number INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, key TEXT NOT NULL, subject TEXT NOT NULL,
   instance_id TEXT NOT NULL, request_id TEXT NOT NULL, partition INTEGER NOT NULL, asked_ms INTEGER NOT NULL,
@@ -125,9 +137,11 @@ CREATE TABLE request (
   gold TEXT, gold_for TEXT,
   UNIQUE (kind, key, subject)
 );
-INSERT INTO "request" VALUES(7,'label','k','half','half','half',0,1000000,-1,NULL,'a','s','{"x":1.0,"colour":"<b>"}',0,'[]',NULL,NULL,'{}','{}',3,NULL,NULL,NULL);
-INSERT INTO "request" VALUES(8,'features','k','q1','loan','q1',0,1000000,-1,NULL,'a','s','{"x":1.0,"colour":"<b>"}',0,'["age","colour"]',2.0,NULL,'{}','{}',1,NULL,NULL,NULL);
-INSERT INTO "request" VALUES(9,'label','k','skipped','skipped','skipped',0,1000000,-1,NULL,'a','s','{"x":1.0,"colour":"<b>"}',0,'[]',NULL,NULL,'{}','{}',3,NULL,NULL,NULL);
+INSERT INTO "request" VALUES(7,'label','k','on its way','on its way','on its way',0,1000000,-1,NULL,'a','s','{"x":1.0,"colour":"<b>"}',0,'[]',NULL,NULL,'{}','{}',3,NULL,NULL,NULL);
+INSERT INTO "request" VALUES(8,'label','k','in its undo window','in its undo window','in its undo window',0,1000000,-1,NULL,'a','s','{"x":1.0,"colour":"<b>"}',0,'[]',NULL,NULL,'{}','{}',3,NULL,NULL,NULL);
+INSERT INTO "request" VALUES(9,'label','k','half','half','half',0,1000000,-1,NULL,'a','s','{"x":1.0,"colour":"<b>"}',0,'[]',NULL,NULL,'{}','{}',3,NULL,NULL,NULL);
+INSERT INTO "request" VALUES(10,'features','k','q1','loan','q1',0,1000000,-1,NULL,'a','s','{"x":1.0,"colour":"<b>"}',0,'["age","colour"]',2.0,NULL,'{}','{}',1,NULL,NULL,NULL);
+INSERT INTO "request" VALUES(11,'label','k','skipped','skipped','skipped',0,1000000,-1,NULL,'a','s','{"x":1.0,"colour":"<b>"}',0,'[]',NULL,NULL,'{}','{}',3,NULL,NULL,NULL);
 CREATE TABLE review (
   key TEXT, instance_id TEXT, request_id TEXT, at_ms INTEGER NOT NULL, label TEXT, weight REAL,
   certainty REAL NOT NULL, votes TEXT NOT NULL, PRIMARY KEY (key, instance_id, request_id)
@@ -153,19 +167,25 @@ CREATE TABLE skip (
   request INTEGER REFERENCES request ON DELETE CASCADE, annotator TEXT, skipped_ms INTEGER NOT NULL,
   PRIMARY KEY (request, annotator)
 ) WITHOUT ROWID;
-INSERT INTO "skip" VALUES(7,'dan',1000800);
+INSERT INTO "skip" VALUES(9,'dan',1000950);
 CREATE TABLE tally (name TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID;
 INSERT INTO "tally" VALUES('doubt',0);
 INSERT INTO "tally" VALUES('overtaken',0);
-INSERT INTO "tally" VALUES('request',3);
-INSERT INTO "tally" VALUES('sending',0);
+INSERT INTO "tally" VALUES('request',5);
+INSERT INTO "tally" VALUES('sending',1);
 INSERT INTO "tally" VALUES('sent',7);
 INSERT INTO "tally" VALUES('waiting',0);
 CREATE TABLE vote (
   request INTEGER REFERENCES request ON DELETE CASCADE, annotator TEXT, label TEXT,
   answered_ms INTEGER NOT NULL, due_ms INTEGER NOT NULL, PRIMARY KEY (request, annotator)
 ) WITHOUT ROWID;
-INSERT INTO "vote" VALUES(7,'ann','b',1000700,1000800);
+INSERT INTO "vote" VALUES(7,'ann','a',1000750,1000850);
+INSERT INTO "vote" VALUES(7,'bob','a',1000750,1000850);
+INSERT INTO "vote" VALUES(7,'cy','a',1000750,1000850);
+INSERT INTO "vote" VALUES(8,'ann','a',1000900,1001000);
+INSERT INTO "vote" VALUES(8,'bob','a',1000900,1001000);
+INSERT INTO "vote" VALUES(8,'cy','a',1000900,1001000);
+INSERT INTO "vote" VALUES(9,'ann','b',1000900,1001000);
 CREATE INDEX by_utility ON request (ifnull(utility, -9e999) DESC, asked_ms, number);
 CREATE INDEX by_expiry ON request (partition, expires_ms);
 CREATE INDEX by_instance ON request (key, instance_id);
@@ -191,9 +211,9 @@ CREATE TRIGGER answer_went AFTER DELETE ON answer WHEN old.kind <> 'gold' BEGIN
 CREATE INDEX review_by_age ON review (at_ms);
 CREATE INDEX review_by_certainty ON review (certainty);
 DELETE FROM "sqlite_sequence";
-INSERT INTO "sqlite_sequence" VALUES('gold',7);
-INSERT INTO "sqlite_sequence" VALUES('request',9);
-INSERT INTO "sqlite_sequence" VALUES('audit',28);
-INSERT INTO "sqlite_sequence" VALUES('answer',7);
+INSERT INTO "sqlite_sequence" VALUES('gold',8);
+INSERT INTO "sqlite_sequence" VALUES('request',11);
+INSERT INTO "sqlite_sequence" VALUES('audit',35);
+INSERT INTO "sqlite_sequence" VALUES('answer',8);
 INSERT INTO "sqlite_sequence" VALUES('outcome',7);
 COMMIT;

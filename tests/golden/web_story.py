@@ -82,13 +82,16 @@ def tell(store: Store) -> Office:
     office.vote("disputed", NOW + 600, ann="a", bob="b", cy="a")
     office.send(NOW + 700)
     queue.topics.apply([], [Label("k", "elsewhere", "a", "oracle", NOW)], {}, NOW + 700)
-    office.vote("half", NOW + 700, ann="b")
+    office.vote("on its way", NOW + 750, ann="a", bob="a", cy="a")
+    queue.outbox.due(NOW + 860)  # the broker does not answer any more
+    office.vote("in its undo window", NOW + 900, ann="a", bob="a", cy="a")
+    office.vote("half", NOW + 900, ann="b")
     ask(queue, WANTED)
     queue.topics.apply([], [], {}, NOW + 700, values=[Values("k", "known", Given({"age": 4.0}), NOW)])
     ask(queue, named("skipped"))
-    card = queue.leases.next_card("dan", NOW + 800)
+    card = queue.leases.next_card("dan", NOW + 950)
     assert card is not None
-    queue.actions.skip("dan", card.number, NOW + 800)
+    queue.actions.skip("dan", card.number, NOW + 950)
     with store.transaction() as db:
         digest = hashlib.sha256(TOKEN.encode()).digest()
         db.execute("INSERT INTO session VALUES (?, 'ann', ?, 'proof')", (digest, DAY))

@@ -57,11 +57,21 @@ def test_cards_votes_and_skips_go_on(office: Office) -> None:
     for annotator in ("eve", "cy"):
         office.take(annotator, "half", "b", NOW + 1_000)
     office.send(NOW + 1_200)
-    assert queue.counts(NOW + 1_200).open == counts.open - 1
+    assert queue.counts(NOW + 1_200).open == counts.open - 2, "this one, and the one in its undo window"
     with office.store.reading() as db:
-        (votes,) = db.execute("SELECT count(*) FROM vote WHERE annotator = 'ann'").fetchone()
+        (votes,) = db.execute(
+            "SELECT count(*) FROM vote "
+            "WHERE request NOT IN (SELECT request FROM answer WHERE state = 'doubt')"
+        ).fetchone()
         answers = db.execute("SELECT label, state FROM answer WHERE instance_id = 'half'").fetchall()
-    assert (votes, answers) == (0, [("b", "sent")]), "her vote from before was counted, and is over"
+    assert (votes, answers) == (0, [("b", "sent")]), "the vote from before was counted, and is over"
+
+
+def test_answers_under_way_are_in_doubt_and_votes_can_be_taken_back(office: Office) -> None:
+    with office.store.reading() as db:
+        states = dict(db.execute("SELECT instance_id, state FROM answer WHERE state != 'sent'"))
+    assert states == {"on its way": "doubt"}
+    assert office.queue.actions.undo("cy", NOW + 950).instance_id == "in its undo window"
 
 
 def test_reviews_crowds_and_gold_questions_are_there(office: Office) -> None:
