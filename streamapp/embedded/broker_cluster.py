@@ -233,7 +233,9 @@ def check_directory(directory: Path, nodes: int) -> None:
     Some nodes may have no data yet, because the first start of the cluster failed.
     """
     noted = directory / NODES_FILE
-    present = int(noted.read_text(encoding="ascii")) if noted.exists() else len(_folders(directory))
+    present = len(_folders(directory))
+    if present and noted.exists():
+        present = int(noted.read_text(encoding="ascii"))
     if _identity(directory).exists():
         present = 1
     if present not in (0, nodes):

@@ -225,3 +225,8 @@ def test_the_directory_of_a_start_that_failed_halfway_has_the_number_of_that_sta
     check_directory(tmp_path, 3)
     with pytest.raises(EmbeddedBrokerError, match="has the data of --nodes 3, not of --nodes 5"):
         EmbeddedCluster(5, tmp_path)
+
+
+def test_a_directory_without_data_takes_any_number_of_nodes(tmp_path: Path) -> None:
+    (tmp_path / NODES_FILE).write_text("3")
+    check_directory(tmp_path, 5)
