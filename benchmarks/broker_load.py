@@ -24,7 +24,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import TopicPartition
 
 from benchmarks.bounded_numbers import number_within
 from benchmarks.chaos.network import Network
@@ -32,7 +32,15 @@ from benchmarks.peers.job import COMMIT_MS
 from benchmarks.restore import NO_SNAPSHOTS
 from benchmarks.rig.broker import HEAP_MB, topics
 from benchmarks.rig.client_requests import Counts, RequestCounter
-from benchmarks.rig.latency import WARM_SECONDS, Pace, await_groups, new_group, start_of
+from benchmarks.rig.latency import (
+    READER,
+    WARM_SECONDS,
+    Pace,
+    await_groups,
+    new_group,
+    open_outputs,
+    start_of,
+)
 from benchmarks.rig.process import Child
 from benchmarks.rig.systems import GUARANTEES, OURS, Options, spec, worker_command, worker_environment
 from benchmarks.rig.visible import Cluster
@@ -45,7 +53,6 @@ from streamapp.worker.compile_ahead import warm_kernels
 from streamapp.worker.task.task_config import TaskConfig
 from topics.definitions import TopicNames
 
-READER: Final = "reader"
 PRODUCER: Final = ""
 """The producer with a steady rate gives no name."""
 
@@ -96,15 +103,7 @@ def _read(
     counter: RequestCounter, names: TopicNames, partitions: int, pace: Pace, start: float, bootstrap: str
 ) -> Measured:
     """Read all answers; `start` is the time of `time.monotonic` at which the first record is due."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "unused",
-            "client.id": READER,
-            "enable.auto.commit": False,
-            "isolation.level": "read_committed",
-        }
-    )
+    consumer = open_outputs(bootstrap, [names.predictions], partitions)
 
     def sizes_until(moment: float) -> list[int]:
         sizes: list[int] = []
@@ -115,7 +114,6 @@ def _read(
         return sizes
 
     try:
-        consumer.assign([TopicPartition(names.predictions, number, 0) for number in range(partitions)])
         sizes_until(start + pace.warm_seconds)
         began, before = time.monotonic(), counter.counts.copy()
         answers = sizes_until(start + pace.warm_seconds + pace.seconds)

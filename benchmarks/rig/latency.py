@@ -38,6 +38,8 @@ ECHO = PEERS["echo"][0]
 WARM_SECONDS = 30.0  # not counted: a new broker compiles its own code during this time
 ASIDE_SECONDS = 1.0  # a check stops reading for some milliseconds, so it is made while no answers count
 READ_MOST = 10_000
+READER = "reader"
+"""Name of the client that reads the outputs."""
 
 
 @dataclass(frozen=True)
@@ -209,6 +211,7 @@ def open_outputs(bootstrap: str, topics: list[str], partitions: int) -> Consumer
         {
             "bootstrap.servers": bootstrap,
             "group.id": "unused",
+            "client.id": READER,
             "enable.auto.commit": False,
             "isolation.level": "read_committed",
         }
